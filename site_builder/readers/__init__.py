@@ -1,0 +1,67 @@
+"""Typed readers: bytes of one source in, one value with its place and the digest of its region out.
+
+Every reader wants exactly one match. What it can't find once is an error that says what was there instead; what it can't
+decide (a parse error inside, a value that is computed at run time) is unknown, never absent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeAlias
+
+Plain: TypeAlias = "str | int | bool | Decimal | tuple[Plain, ...]"
+"""What a reader may return: words, numbers, truths and lists of them. No floats: a decimal literal stays a Decimal."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Seen:
+    """A value read off bytes, where it stands, and the digest of the region it was read from.
+
+    `at` is what a person needs to find it without this software: `{"line": 61, "lastLine": 61}` (the region is those whole
+    lines, newline included, so that `sed -n 61p FILE | sha256sum` checks it), `{"pointer": "/a/b"}` (the region is the
+    whole file), or `{"section": ".text", "address": "0x1f3a0", "bytes": "85c0…"}` (the region is those bytes).
+    """
+
+    value: Plain
+    at: Mapping[str, str | int]
+    region: str
+
+
+class ReadingError(Exception):
+    """The reader could not answer. `problem` is a sentence without the source's name; the audit adds that."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+class NotOneError(ReadingError):
+    """What was looked for is there not once but not at all, or several times."""
+
+    def __init__(self, looked_for: str, lines: Sequence[int], near: Sequence[str] = ()) -> None:
+        if lines:
+            shown = ", ".join(str(line) for line in lines[:8])
+            found = f"found {len(lines)} (lines {shown}{', …' if len(lines) > 8 else ''})"
+        else:
+            found = "found none" + (f" (near: {', '.join(near[:3])})" if near else "")
+        super().__init__(f"expected one {looked_for}, {found}")
+        self.count = len(lines)
+
+
+class UnknownError(ReadingError):
+    """The bytes do not decide: a parse error inside, a condition or a value that only a run would settle."""
+
+
+def digest_of(region: bytes) -> str:
+    """Return the region's digest in the notation of receipts, `sha256:` and 64 hex digits."""
+    return "sha256:" + hashlib.sha256(region).hexdigest()
+
+
+def lines_region(body: bytes, first: int, last: int) -> bytes:
+    """Return the whole lines first to last, counted from one, with their newlines, as `sed -n first,lastp` prints them."""
+    return b"".join(body.splitlines(keepends=True)[first - 1 : last]) if b"\r" not in body else b"\n".join(
+        body.split(b"\n")[first - 1 : last]
+    ) + (b"\n" if last < body.count(b"\n") + 1 else b"")
