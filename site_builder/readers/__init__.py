@@ -7,6 +7,7 @@ decide (a parse error inside, a value that is computed at run time) is unknown, 
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -62,6 +63,4 @@ def digest_of(region: bytes) -> str:
 
 def lines_region(body: bytes, first: int, last: int) -> bytes:
     """Return the whole lines first to last, counted from one, with their newlines, as `sed -n first,lastp` prints them."""
-    return b"".join(body.splitlines(keepends=True)[first - 1 : last]) if b"\r" not in body else b"\n".join(
-        body.split(b"\n")[first - 1 : last]
-    ) + (b"\n" if last < body.count(b"\n") + 1 else b"")
+    return b"".join(io.BytesIO(body).readlines()[first - 1 : last])
