@@ -1,0 +1,423 @@
+"""Sources, their locators, and the lock: what is cited, where its bytes can be had, and what was seen of them.
+
+A source's identity is the digest of its bytes; a locator is only a way to obtain them. Reading the network is `fetching`'s
+work and reading the disk `project`'s; here is what `sources.yaml`, `releases.yaml` and `sources.lock` mean.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from site_builder import strict
+from site_builder.errors import Problem, SourceError
+
+Role: TypeAlias = Literal["first-party", "upstream", "reporter", "discovery-only"]
+Mutability: TypeAlias = Literal["immutable", "versioned", "mutable", "volatile"]
+Standing: TypeAlias = Literal["obtained", "origin-confirmed", "bytes-obtained", "recorded", "absent"]
+"""What we know of an entry's bytes.
+
+`obtained`: we read them. `recorded`: another publication stated their digest, we never had them. `bytes-obtained`: a locator
+answered with a recorded digest. `origin-confirmed`: and that locator names the recorded origin. `absent`: what should hold
+the member does not, and its listing says so.
+"""
+Integrity: TypeAlias = Literal["whole", "record", "stated", "prefix", "direct"]
+"""How far the bytes are vouched for.
+
+`whole`: the artifact's stated digest was recomputed. `record`: the member agrees with its wheel's RECORD. `stated`: RECORD's
+word, the member was not read. `prefix`: an sdist read in part. `direct`: the source was read by itself, not out of an artifact.
+"""
+
+HELD: frozenset[str] = frozenset({"obtained", "origin-confirmed", "bytes-obtained"})
+"""The standings of entries whose bytes we had in hand."""
+
+_ID = re.compile(r"[a-z0-9][A-Za-z0-9.@_-]*")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_PLACEHOLDER = re.compile(r"\{([A-Za-z]+)\}")
+
+
+def _matching(pattern: re.Pattern[str], what: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise ValueError(f"expected {what}, found {text!r}")
+        return text
+
+    return AfterValidator(check)
+
+
+def _inside(path: str) -> str:
+    parts = path.split("/")
+    if path.startswith("/") or "\\" in path or "\0" in path or any(part in ("", ".", "..") for part in parts):
+        raise ValueError(f"expected a path inside the folder, found {path!r}")
+    return path
+
+
+DigestText = Annotated[str, _matching(_DIGEST, "sha256: and 64 hex digits")]
+Inside = Annotated[str, AfterValidator(_inside)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
+    )
+
+
+class HttpsLocator(_Record):
+    """A URL whose whole body is the source."""
+
+    https: Annotated[str, _matching(re.compile(r"https?://[^\s\x00-\x1f]+"), "an https URL")]
+
+    @property
+    def origin(self) -> str:
+        """What the lock and the site say of where it is."""
+        return self.https
+
+
+class Member(_Record):
+    """One member of one released file, as the package index lists it."""
+
+    project: str
+    version: str
+    file: Inside
+    member: Inside
+
+
+class ReleaseLocator(_Record):
+    """A member of a released wheel or sdist. Its origin names neither an index nor a host."""
+
+    release: Member
+
+    @property
+    def origin(self) -> str:
+        """The package URL of the file, and the member's path in it."""
+        member = self.release
+        return f"pkg:pypi/{member.project}@{member.version}?file_name={member.file}#{member.member}"
+
+
+class FileLocator(_Record):
+    """A file of this repository, named relative to the audit's folder."""
+
+    file: Inside
+
+    @property
+    def origin(self) -> str:
+        """The path, as the repository names it."""
+        return self.file
+
+
+Locator: TypeAlias = HttpsLocator | ReleaseLocator | FileLocator
+
+
+class Expectation(_Record):
+    """What a body must be to be this source at all: a shell, a login page or a pointer to the file is none."""
+
+    type: str
+    contains: str = Field(min_length=1)
+    bytes: int | None = None
+
+
+class Witness(_Record):
+    """What makes a locator name the recorded origin: a held source whose bytes name a commit of the recorded URL."""
+
+    source: str
+    names: Annotated[str, _matching(re.compile(r"[0-9a-f]{7,40}"), "seven or more hex digits of a commit")]
+
+
+class Recorded(_Record):
+    """Digest and size of bytes that another publication stated."""
+
+    digest: DigestText
+    bytes: int
+    by: str
+    at: str
+    origin: str
+    witness: Witness | None = None
+
+
+class _SourceEntry(_Record):
+    id: str
+    for_: str | None = Field(default=None, alias="for")
+    purpose: str = Field(min_length=1)
+    role: Role
+    mutability: Mutability
+    expects: Expectation
+    locators: tuple[Locator, ...]
+    recorded: Recorded | None = None
+
+
+class _SourcesFile(_Record):
+    sources: tuple[_SourceEntry, ...] = Field(min_length=1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Source:
+    """One cited source: what it is for, what it must be, and where its bytes can be had."""
+
+    id: str
+    family: str
+    key: str | None
+    purpose: str
+    role: Role
+    mutability: Mutability
+    expects: Expectation
+    locators: tuple[Locator, ...]
+    recorded: Recorded | None
+    lacking: str | None
+    """Why no locator can be written for this member of the list (the release has no such file), else nothing."""
+    where: str
+    """`file:line` of its entry."""
+
+
+class Artifact(_Record):
+    """A released file as the package index states it. The index states a digest; `verified` says that we recomputed it."""
+
+    file: str
+    purl: str
+    digest: DigestText
+    bytes: int
+    uploaded_at: str
+    verified: bool
+
+
+class LockEntry(_Record):
+    """What we know of one source's bytes. An absent one has the digest of the listing that lacks it."""
+
+    id: Annotated[str, _matching(_ID, "an id")]
+    standing: Standing
+    digest: DigestText
+    bytes: int
+    integrity: Integrity
+    mutability: Mutability
+    origin: str
+    artifact: str | None = None
+    retrieved_at: str
+    contacted: tuple[str, ...] = ()
+    """The roles that were asked for it ("package index", "its file host", or a host that content named)."""
+    recorded_by: str | None = None
+    reason: str | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether we ever had its bytes in hand."""
+        return self.standing in HELD
+
+    @property
+    def required(self) -> bool:
+        """Whether `--require-bytes` insists on its bytes: a property of the lock, the same on every machine."""
+        return self.held and self.mutability == "immutable"
+
+    @property
+    def bears_verdicts(self) -> bool:
+        """Whether a verdict may rest on it: we had the bytes, they can't move, and something vouches for them."""
+        return self.required and self.integrity in ("whole", "record", "direct")
+
+
+class Lock(_Record):
+    """What was seen of an audit's sources, written by `fetch` alone."""
+
+    schema_: Literal["lock/1"] = Field(default="lock/1", alias="schema")
+    audit: str
+    artifacts: tuple[Artifact, ...] = ()
+    entries: tuple[LockEntry, ...] = ()
+
+    def by_id(self) -> Mapping[str, LockEntry]:
+        """Return the entries by source id."""
+        return {entry.id: entry for entry in self.entries}
+
+
+Lists: TypeAlias = Mapping[str, Sequence[Mapping[str, str]]]
+"""The lists of `releases.yaml` by name; each item has a `key` and the fields that placeholders may name."""
+
+
+def read_lists(body: bytes, where: str) -> Lists:
+    """Return the lists that `for:` may name.
+
+    Raises:
+        SourceError: an item has no key, a key stands twice, or a value is not a plain string.
+    """
+    found = _loaded(body, where)
+    problems = []
+    for name, items in found.items() if isinstance(found, dict) else ():
+        keys = [item.get("key") for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+        plain = isinstance(items, list) and all(
+            isinstance(item, dict) and all(isinstance(value, str) for value in item.values()) for item in items
+        )
+        if not keys or not plain or None in keys or len(set(keys)) != len(items):
+            problems.append(
+                Problem(
+                    where=where,
+                    problem=f"{name}: expected items of plain strings, each with a key of its own",
+                    remedy="Give every item a `key` that no other item has.",
+                )
+            )
+    if not isinstance(found, dict) or not found:
+        problems.append(
+            Problem(where=where, problem="expected lists by name, found none", remedy="Write `releases:` and its items.")
+        )
+    if problems:
+        raise SourceError(*problems)
+    return found
+
+
+def read_sources(body: bytes, where: str, lists: Lists) -> tuple[Source, ...]:
+    """Return every source of `sources.yaml`, those that repeat over a list once for each of its items, in the file's order.
+
+    Raises:
+        SourceError: the file does not say what a source is, or names a list, a field or an id wrongly.
+    """
+    value, lines = _loaded_lines(body, where)
+    try:
+        entries = _SourcesFile.model_validate(value).sources
+    except ValidationError as error:
+        raise SourceError(*_validation_problems(error, where, lines)) from None
+    problems: list[Problem] = []
+    sources: list[Source] = []
+    for number, entry in enumerate(entries):
+        at = f"{where}:{lines.get(('sources', number), 1)}"
+        sources.extend(_expanded(entry, at, lists, problems))
+    seen: dict[str, str] = {}
+    for source in sources:
+        if source.id in seen:
+            problems.append(
+                Problem(
+                    where=source.where,
+                    problem=f"expected an id of its own, found {source.id} again (first at {seen[source.id]})",
+                    remedy="Rename one of the two.",
+                )
+            )
+        seen.setdefault(source.id, source.where)
+    if problems:
+        raise SourceError(*problems)
+    return tuple(sources)
+
+
+_NONE = "none"
+"""How a list's item says that it has no such file: a word, never an empty value."""
+
+
+def _expanded(entry: _SourceEntry, at: str, lists: Lists, problems: list[Problem]) -> Iterable[Source]:
+    if entry.for_ is not None and entry.for_ not in lists:
+        problems.append(
+            Problem(
+                where=at,
+                problem=f"expected one of the lists {', '.join(sorted(lists))}, found {entry.for_!r}",
+                remedy="Name a list of releases.yaml after `for:`.",
+            )
+        )
+        return
+    singular = (entry.for_ or "").removesuffix("s")
+    items: Sequence[Mapping[str, str]] = lists[entry.for_] if entry.for_ else ({},)
+    for item in items:
+        fields = {**item, singular: item["key"]} if item else {}
+        asked = set(_PLACEHOLDER.findall(entry.model_dump_json()))
+        if unknown := sorted(asked - set(fields)):
+            problems.append(
+                Problem(
+                    where=at,
+                    problem=f"expected fields of the list's item {item.get('key', '(no list)')}, found {{{unknown[0]}}}",
+                    remedy=f"Use one of {', '.join(sorted(fields)) or 'no placeholder'}, or give every item that field.",
+                )
+            )
+            return
+        source_id = _filled(entry.id, fields)
+        if not _ID.fullmatch(source_id):
+            problems.append(
+                Problem(
+                    where=at,
+                    problem=f"expected an id of a-z, A-Z, 0-9 and .@_-, found {source_id!r}",
+                    remedy="Begin with a small letter or a digit.",
+                )
+            )
+            return
+        needed = {name for locator in entry.locators for name in _PLACEHOLDER.findall(locator.model_dump_json())}
+        without = sorted(name for name in needed if fields.get(name) == _NONE)
+        yield Source(
+            id=source_id,
+            family=entry.id,
+            key=item.get("key"),
+            purpose=_filled(entry.purpose, fields),
+            role=entry.role,
+            mutability=entry.mutability,
+            expects=entry.expects,
+            locators=() if without else tuple(_filled_locator(locator, fields) for locator in entry.locators),
+            recorded=entry.recorded,
+            lacking=f"{item.get('key')} has no {without[0]}" if without else None,
+            where=at,
+        )
+
+
+def _filled(text: str, fields: Mapping[str, str]) -> str:
+    return _PLACEHOLDER.sub(lambda match: fields[match.group(1)], text)
+
+
+def _filled_locator(locator: Locator, fields: Mapping[str, str]) -> Locator:
+    filled = _filled_value(locator.model_dump(), fields)
+    return type(locator).model_validate(filled)
+
+
+def _filled_value(value: Any, fields: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        return _filled(value, fields)
+    return {key: _filled_value(item, fields) for key, item in value.items()}
+
+
+def read_lock(body: bytes, where: str) -> Lock:
+    """Return the lock.
+
+    Raises:
+        SourceError: the file is not a lock, or two entries have one id.
+    """
+    value, lines = _loaded_lines(body, where, json=True)
+    try:
+        lock = Lock.model_validate(value)
+    except ValidationError as error:
+        raise SourceError(*_validation_problems(error, where, lines)) from None
+    ids = [entry.id for entry in lock.entries]
+    if len(set(ids)) != len(ids):
+        twice = next(name for name in ids if ids.count(name) > 1)
+        raise SourceError.at(where, f"expected each source once, found {twice} twice", "Fetch again from a clean lock.")
+    return lock
+
+
+def write_lock(lock: Lock) -> bytes:
+    """Return the lock's bytes: artifacts by file name, entries by id, one form for one content."""
+    ordered = lock.model_copy(
+        update={
+            "artifacts": tuple(sorted(lock.artifacts, key=lambda artifact: artifact.file)),
+            "entries": tuple(sorted(lock.entries, key=lambda entry: entry.id)),
+        }
+    )
+    return strict.dump_json(ordered.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+def _loaded(body: bytes, where: str) -> Any:
+    return _loaded_lines(body, where)[0]
+
+
+def _loaded_lines(body: bytes, where: str, json: bool = False) -> tuple[Any, Mapping[tuple[str | int, ...], int]]:
+    try:
+        return strict.load_json_lines(body, where) if json else strict.load_yaml_lines(body, where)
+    except strict.LoadError as error:
+        raise SourceError.at(f"{where}:{error.line}", error.problem, error.remedy) from None
+
+
+def _validation_problems(
+    error: ValidationError, where: str, lines: Mapping[tuple[str | int, ...], int]
+) -> Iterable[Problem]:
+    """One problem per place, each with the line of the nearest key that stands in the file."""
+    for detail in error.errors(include_url=False):
+        path = tuple(part for part in detail["loc"])
+        at = path
+        while at and at not in lines:
+            at = at[:-1]
+        name = ".".join(str(part) for part in path)
+        yield Problem(
+            where=f"{where}:{lines.get(at, 1)}",
+            problem=f"{name}: {detail['msg']}",
+            remedy="Write what the file's schema asks for here.",
+        )
