@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -261,7 +261,7 @@ def read_lists(body: bytes, where: str) -> Lists:
         )
     if problems:
         raise SourceError(*problems)
-    return found
+    return cast(Lists, found)
 
 
 def read_sources(body: bytes, where: str, lists: Lists) -> tuple[Source, ...]:

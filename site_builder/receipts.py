@@ -1,0 +1,457 @@
+"""Receipts: what an audit found, versioned, canonical and chained, and how a value in one is addressed.
+
+`body` is a pure function of what the audit read; `issued` is written once. Computing a body is `audits`' work; here is what a
+receipt is, how its bytes are written and read, and what an address in it stands for.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic.alias_generators import to_camel
+
+from site_builder import strict
+from site_builder.errors import ReceiptError
+from site_builder.sources import Artifact, DigestText, Integrity, Mutability, Role, Standing
+from site_builder.values import Digest, Expression, Kind, Value, decoded, evaluate, leaves
+
+ID = re.compile(r"[a-z0-9][A-Za-z0-9.@_-]*")
+Id = Annotated[str, Field(pattern=r"^[a-z0-9][A-Za-z0-9.@_-]*$")]
+Text: TypeAlias = str | tuple[str, ...]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
+    )
+
+
+class _Typed(_Record):
+    """What every value has: its text, what kind it is, and the phrases that prose may use for it."""
+
+    value: Text
+    kind: Kind | None = None
+    unit: str | None = None
+    phrases: Mapping[str, tuple[str, ...]] | None = None
+    """By value, the wordings that read as it, beside the value's own text."""
+
+
+class SourceRow(_Record):
+    """One source as the lock knows it, with what it is for."""
+
+    id: Id
+    purpose: str
+    role: Role
+    mutability: Mutability
+    standing: Standing
+    integrity: Integrity
+    digest: DigestText
+    bytes: int
+    origin: str
+    artifact: str | None = None
+    retrieved_at: str
+    recorded_by: str | None = None
+    reason: str | None = None
+
+
+class Assumption(_Typed):
+    """A value that we chose, and why."""
+
+    id: Id
+    statement: str
+    reason: str
+    axis: str | None = None
+    """For a list of values: the name under which its members are spoken of, one by one."""
+
+
+class Reported(_Typed):
+    """A value that another party stated. It stays theirs in everything computed from it."""
+
+    id: Id
+    by: str
+    url: str | None = None
+    how: str
+    statement: str
+
+
+class Observation(_Typed):
+    """A value read off one source's bytes, and where it stands there."""
+
+    id: Id
+    source: Id
+    at: Mapping[str, str | int] | None = None
+    region: DigestText | None = None
+    statement: str
+    reason: str | None = None
+    """Why it is unknown."""
+
+
+class Absence(_Typed):
+    """That something is not there: what was searched, how much, and the same search where it does find something."""
+
+    id: Id
+    source: Id
+    statement: str
+    matcher: str
+    bytes: int
+    definitions: int
+    control: Mapping[str, str | int]
+    reason: str | None = None
+
+
+class Column(_Record):
+    """A column of a table: its values' kind or unit, and the one expression that yields each of its cells."""
+
+    id: Id
+    title: str
+    kind: Kind | None = None
+    unit: str | None = None
+    expression: JsonValue = None
+    phrases: Mapping[str, tuple[str, ...]] | None = None
+
+
+class Result(_Record):
+    """What was computed or, for a table of words, written: a value, a table or a list of steps."""
+
+    id: Id
+    kind: Literal["value", "table", "checklist"]
+    class_: Literal["computed", "editorial"] = Field(alias="class")
+    title: str
+    statement: str
+    needs: tuple[str, ...] = ()
+    value: Text | None = None
+    value_kind: Kind | None = None
+    unit: str | None = None
+    phrases: Mapping[str, tuple[str, ...]] | None = None
+    expression: JsonValue = None
+    columns: tuple[Column, ...] = ()
+    rows: tuple[Mapping[str, Text], ...] = ()
+    expressions: Mapping[str, JsonValue] | None = None
+    """By `row/column`, the expressions of cells that do not share their column's."""
+    ordered: bool | None = None
+
+
+class Fixture(_Record):
+    """Input made by us, and said to be: never a record of something that happened."""
+
+    id: Id
+    statement: str
+    digest: DigestText
+    bytes: int
+    type: Literal["synthetic"] = "synthetic"
+
+
+class Invariant(_Record):
+    """A relation that must hold, what it came to, and which moved leaves break it."""
+
+    id: Id
+    statement: str
+    expression: JsonValue
+    expected: str
+    actual: str
+    broken_by: tuple[str, ...]
+
+
+class Decision(_Record):
+    """What follows for a reader: the state, what it is about, on which conditions, and what would open it again."""
+
+    state: str
+    statement: str
+    subjects: tuple[Mapping[str, str], ...]
+    conditions: tuple[str, ...]
+    reopen: tuple[Mapping[str, str], ...]
+
+
+class Body(_Record):
+    """What the audit found: a pure function of what it read."""
+
+    question: str
+    artifacts: tuple[Artifact, ...]
+    sources: tuple[SourceRow, ...]
+    reported: tuple[Reported, ...]
+    assumptions: tuple[Assumption, ...]
+    observations: tuple[Observation, ...]
+    absences: tuple[Absence, ...]
+    fixtures: tuple[Fixture, ...]
+    results: tuple[Result, ...]
+    invariants: tuple[Invariant, ...]
+    boundary: Mapping[str, Text]
+    decision: Decision
+    limits: tuple[str, ...]
+
+
+class Issued(_Record):
+    """What was true when the receipt was made, written once."""
+
+    version: int | Literal["draft"]
+    as_of: str
+    operation_id: str
+    predecessor: DigestText | Literal["none"]
+    builder: str
+    parsers: Mapping[str, str]
+    overlap: JsonValue
+    intake: JsonValue
+    search_budget: JsonValue
+    review: JsonValue
+
+
+class Receipt(_Record):
+    """The versioned record of one audit."""
+
+    schema_: Literal["receipt/1"] = Field(default="receipt/1", alias="schema")
+    audit: Id
+    body: Body
+    issued: Issued
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cell:
+    """The value at one address, with what is needed to read prose against it and to explain it."""
+
+    address: str
+    audit: str
+    value: Value
+    phrases: tuple[str, ...]
+    """The wordings, beside its own text, that read as it."""
+    statement: str
+    standing: Literal["assumption", "reported", "observation", "absence", "computed", "editorial", "counted"]
+    own_key: bool = False
+    """Whether it is merely the key of its own row, which says nothing by itself."""
+    by: str | None = None
+    """Who stated it, for a reported value."""
+
+
+class UnknownAddress(LookupError):
+    """Nothing stands at the address; `near` are addresses that resemble it, nearest first."""
+
+    def __init__(self, address: str, near: Sequence[str]) -> None:
+        super().__init__(address)
+        self.address = address
+        self.near = tuple(near)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A receipt opened for looking things up: addresses, expressions and lineage."""
+
+    receipt: Receipt
+    digest: str
+    """`fileDigest` of the bytes it was read from."""
+
+    @property
+    def audit(self) -> str:
+        """The audit's name."""
+        return self.receipt.audit
+
+    @property
+    def pin(self) -> str:
+        """The name under which a guide pins it."""
+        return f"{self.receipt.audit}@{self.receipt.issued.version}"
+
+    @cached_property
+    def cells(self) -> Mapping[str, Cell]:
+        """Every value by its address, in the receipt's order."""
+        return {cell.address: cell for cell in _cells(self.receipt)}
+
+    @cached_property
+    def results(self) -> Mapping[str, Result]:
+        """Results by id."""
+        return {result.id: result for result in self.receipt.body.results}
+
+    @cached_property
+    def sources(self) -> Mapping[str, SourceRow]:
+        """Sources by id."""
+        return {source.id: source for source in self.receipt.body.sources}
+
+    def cell(self, address: str) -> Cell:
+        """Return the value at an address.
+
+        Raises:
+            UnknownAddress: nothing stands there.
+        """
+        if (cell := self.cells.get(address)) is not None:
+            return cell
+        raise UnknownAddress(address, nearest(address, self.cells))
+
+    @cached_property
+    def expressions(self) -> Mapping[str, Expression]:
+        """The expression behind each computed address, with the columns of its own row spelled out as addresses."""
+        return dict(_expressions(self.receipt))
+
+    def recomputed(self, address: str) -> Value:
+        """Return what the expression at a computed address yields from the values that it names."""
+        return evaluate(self.expressions[address], lambda leaf: self.cell(leaf).value)
+
+    def lineage(self, address: str) -> Sequence[str]:
+        """Return the addresses that a value rests on, itself first, each once, to the leaves."""
+        order: dict[str, None] = {}
+        waiting = [address]
+        while waiting:
+            current = waiting.pop(0)
+            if current in order:
+                continue
+            order[current] = None
+            waiting.extend(leaves(self.expressions.get(current, [])) if current in self.expressions else ())
+        return tuple(order)
+
+
+def nearest(wanted: str, known: Iterable[str], at_most: int = 3) -> Sequence[str]:
+    """Return the known names that resemble the wanted one, nearest first."""
+    names = list(known)
+    close = difflib.get_close_matches(wanted, names, n=at_most, cutoff=0.6)
+    return close or sorted(name for name in names if name.split("/")[0] == wanted.split("/")[0])[:at_most]
+
+
+def opened(body: bytes, where: str) -> Ledger:
+    """Return the receipt that these bytes are.
+
+    Raises:
+        ReceiptError: the bytes are not a receipt, or not written as receipts are.
+    """
+    try:
+        value, lines = strict.load_json_lines(body, where)
+    except strict.LoadError as error:
+        raise ReceiptError.at(f"{where}:{error.line}", error.problem, error.remedy) from None
+    try:
+        receipt = Receipt.model_validate(value)
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        path = tuple(detail["loc"])
+        name = ".".join(str(part) for part in path)
+        while path and path not in lines:
+            path = path[:-1]
+        raise ReceiptError.at(
+            f"{where}:{lines.get(path, 1)}",
+            f"{name}: {detail['msg']}",
+            "A receipt is written by `issue` and `publish` alone: restore it from version control.",
+        ) from None
+    return Ledger(receipt=receipt, digest=Digest.of(body))
+
+
+def written(receipt: Receipt) -> bytes:
+    """Return the receipt's bytes: one form for one content."""
+    return strict.dump_json(as_json(receipt))
+
+
+def as_json(record: BaseModel) -> Any:
+    """Return a record as JSON values, names in lowerCamelCase, what does not apply left out."""
+    return record.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _typed(record: _Typed, address: str) -> Value:
+    return decoded(_text(record.value), record.kind or "number", record.unit or "", address)
+
+
+def _text(value: Text) -> str | Sequence[str]:
+    return value if isinstance(value, str) else list(value)
+
+
+def _phrases(phrases: Mapping[str, tuple[str, ...]] | None, value: Value) -> tuple[str, ...]:
+    return (phrases or {}).get(str(value.text), ()) if isinstance(value.text, str) else ()
+
+
+def _cells(receipt: Receipt) -> Iterator[Cell]:
+    body, audit = receipt.body, receipt.audit
+    leaves_of: Sequence[tuple[Any, Iterable[Any]]] = (
+        ("assumption", body.assumptions),
+        ("reported", body.reported),
+        ("observation", body.observations),
+        ("absence", body.absences),
+    )
+    for standing, records in leaves_of:
+        for record in records:
+            value = _typed(record, record.id)
+            yield Cell(
+                address=record.id,
+                audit=audit,
+                value=value,
+                phrases=_phrases(record.phrases, value),
+                statement=record.statement,
+                standing=standing,
+                by=getattr(record, "by", None),
+            )
+    for result in body.results:
+        if result.kind == "value":
+            value = decoded(_text(result.value or ""), result.value_kind or "number", result.unit or "", result.id)
+            yield Cell(
+                address=result.id,
+                audit=audit,
+                value=value,
+                phrases=_phrases(result.phrases, value),
+                statement=result.statement,
+                standing=result.class_,
+            )
+        for row in result.rows:
+            for number, column in enumerate(result.columns):
+                address = f"{result.id}/{row['id']}/{column.id}"
+                value = decoded(_text(row[column.id]), column.kind or "number", column.unit or "", address)
+                yield Cell(
+                    address=address,
+                    audit=audit,
+                    value=value,
+                    phrases=_phrases(column.phrases, value),
+                    statement=result.statement,
+                    standing=result.class_,
+                    own_key=number == 0 and row[column.id] == row["id"],
+                )
+    for name, amount, statement in counts(body):
+        yield Cell(
+            address=f"counts/{name}",
+            audit=audit,
+            value=decoded(str(amount), "number", "1", f"counts/{name}"),
+            phrases=(),
+            statement=statement,
+            standing="counted",
+        )
+
+
+def counts(body: Body) -> Iterator[tuple[str, int, str]]:
+    """Yield what the engine counts in every receipt: the name under `counts/`, the number, and what it counts."""
+    held = [source for source in body.sources if source.standing in ("obtained", "origin-confirmed", "bytes-obtained")]
+    yield "sources", len(body.sources), "Sources in this receipt."
+    yield "held", len(held), "Sources whose bytes were in hand."
+    yield "recorded", sum(source.standing == "recorded" for source in body.sources), "Sources only recorded by others."
+    yield "absent", sum(source.standing == "absent" for source in body.sources), "Sources that a release does not have."
+    yield "artifacts", len(body.artifacts), "Released files that sources were read from."
+    yield "observations", len(body.observations), "Values read off bytes."
+    yield "unknown", sum(item.value == "unknown" for item in body.observations), "Observations that stayed unknown."
+    yield "absences", len(body.absences), "Searches that found nothing where their control found something."
+    yield "assumptions", len(body.assumptions), "Values that we chose."
+    yield "reported", len(body.reported), "Values that others stated."
+    yield "results", len(body.results), "Computed and written results."
+    yield "tables", sum(result.kind == "table" for result in body.results), "Tables among the results."
+    yield "invariants", len(body.invariants), "Relations that hold and can fail."
+
+
+def _expressions(receipt: Receipt) -> Iterator[tuple[str, Expression]]:
+    for result in receipt.body.results:
+        if result.class_ != "computed":
+            continue
+        if result.kind == "value" and result.expression is not None:
+            yield result.id, _plain(result.expression)
+        names = {column.id for column in result.columns}
+        for row in result.rows:
+            row_id = str(row["id"])
+            for column in result.columns:
+                own = (result.expressions or {}).get(f"{row_id}/{column.id}", column.expression)
+                if own is not None:
+                    yield f"{result.id}/{row_id}/{column.id}", _in_row(_plain(own), result.id, row_id, names)
+
+
+def _plain(expression: JsonValue) -> Expression:
+    if isinstance(expression, list):
+        return [_plain(item) for item in expression]
+    return str(expression)
+
+
+def _in_row(expression: Expression, result: str, row: str, columns: set[str]) -> Expression:
+    """Spell out what a column's expression means in one row: its own columns, and `{row}` for the row's id."""
+    if isinstance(expression, str):
+        return f"{result}/{row}/{expression}" if expression in columns else expression.replace("{row}", row)
+    return [expression[0], *(_in_row(item, result, row, columns) for item in expression[1:])]
