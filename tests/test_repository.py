@@ -24,6 +24,7 @@ _ORDER = (
     "readers",
     "sources",
     "snapshots",
+    "boundary",
     "audits",
     "receipts",
     "publications",
