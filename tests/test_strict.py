@@ -65,6 +65,10 @@ def test_json_numbers_keep_their_digits() -> None:
         ('{"a": 1}'.encode("utf-16"), "demo:1:1: expected UTF-8, found the byte 0xff"),
         (b"[" * 65 + b"]" * 65, "demo:1:65: expected at most 64 levels, found more"),
         (b"[" * 200_000, "demo:1:65: expected at most 64 levels, found more"),
+        (
+            b'"\\' * 500_000,
+            "demo:1:1: a string is not closed, or holds a bad escape or a control character",
+        ),
         (b" " * (8 * 1024 * 1024 + 1), "demo: expected at most 8388608 bytes, found 8388609"),
     ],
 )
