@@ -169,6 +169,8 @@ class Source:
     recorded: Recorded | None
     lacking: str | None
     """Why no locator can be written for this member of the list (the release has no such file), else nothing."""
+    listed_under: tuple[str, str] | None
+    """Where it is lacking: the project and version whose listing shows it, if a locator names them."""
     where: str
     """`file:line` of its entry."""
 
@@ -347,8 +349,19 @@ def _expanded(entry: _SourceEntry, at: str, lists: Lists, problems: list[Problem
             locators=() if without else tuple(_filled_locator(locator, fields) for locator in entry.locators),
             recorded=entry.recorded,
             lacking=f"{item.get('key')} has no {without[0]}" if without else None,
+            listed_under=_listed_under(entry, fields) if without else None,
             where=at,
         )
+
+
+def _listed_under(entry: _SourceEntry, fields: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return project and version of the first release locator that names both, although its file is lacking."""
+    for locator in entry.locators:
+        if isinstance(locator, ReleaseLocator):
+            project, version = (_filled(text, fields) for text in (locator.release.project, locator.release.version))
+            if _NONE not in (project, version):
+                return project, version
+    return None
 
 
 def _filled(text: str, fields: Mapping[str, str]) -> str:
