@@ -1,0 +1,25 @@
+"""Fetching: the network's edge. Everything that leaves this machine leaves through here.
+
+`index` finds the package index as pip does, `transport` reads bytes under a policy, `released` reads members of
+wheels and sdists, `bodies` tells a source from what only looks like an answer, `locking` puts bytes into the
+store and sources into the lock. What another reading means is `drift`'s to say, and the disk is `project`'s.
+"""
+
+from site_builder.fetching.index import Index, find_index
+from site_builder.fetching.locking import Cost, FetchReport, Moved, Outcome, Progress, Store, fetch, read_url
+from site_builder.fetching.transport import Limits, Policy
+
+__all__ = [
+    "Cost",
+    "FetchReport",
+    "Index",
+    "Limits",
+    "Moved",
+    "Outcome",
+    "Policy",
+    "Progress",
+    "Store",
+    "fetch",
+    "find_index",
+    "read_url",
+]
