@@ -564,3 +564,31 @@ def leaves(expression: Expression) -> Iterable[str]:
         return
     for operand in expression[1:]:
         yield from leaves(operand)
+
+
+def shown(value: Value) -> str:
+    """Return the value as a reader reads it: whole, thousands in groups, a number with its unit."""
+    if isinstance(value.raw, Decimal):
+        unit = unit_name(value.unit, value.raw)
+        return grouped(value.raw) + (f" {unit}" if unit else "")
+    return ", ".join(value.text) if isinstance(value.text, list) else value.text
+
+
+def grouped(number: Decimal) -> str:
+    """Return a decimal notation with a comma between each three digits of its whole part."""
+    whole, point, fraction = plain(number).partition(".")
+    return f"{int(whole):,}{point}{fraction}" if whole != "-0" else f"-0{point}{fraction}"
+
+
+def unit_name(unit: str, amount: Decimal) -> str:
+    """Return what stands behind a number: nothing for a pure one, what is counted in singular or plural."""
+    if unit == "1":
+        return ""
+    if unit == "B":
+        return "byte" if amount == 1 else "bytes"
+    if unit in MEASURED or amount == 1:
+        return unit
+    counted, per, rest = unit.partition("/")
+    if re.search(r"[^aeiou]y$", counted):
+        return f"{counted[:-1]}ies{per}{rest}"
+    return f"{counted}{'es' if re.search(r'(s|x|z|ch|sh)$', counted) else 's'}{per}{rest}"
