@@ -52,6 +52,10 @@ class AuditInputs:
     """`sources.yaml`."""
     reported: File | None
     """`reported.yaml`, where others stated something."""
+    decision: File | None
+    """`decision.yaml`: how the editor words the decision; required before a receipt is issued."""
+    desk: File | None
+    """`desk.yaml`: overlap, intake, search budget and review, as the editors recorded them."""
     lock: File | None
     """`sources.lock`, once `fetch` has run."""
     tables: Mapping[str, File]
