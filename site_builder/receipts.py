@@ -1,7 +1,7 @@
 """Receipts: what an audit found, versioned, canonical and chained, and how a value in one is addressed.
 
-`body` is a pure function of what the audit read; `issued` is written once. Computing a body is `audits`' work; here is what a
-receipt is, how its bytes are written and read, and what an address in it stands for.
+`body` is a pure function of what the audit read; `issued` is written once. Computing a body is `audits`' work; here is
+what a receipt is, how its bytes are written and read, and what an address in it stands for.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import BaseModel, Field, JsonValue
 
-from site_builder import strict
+from site_builder import records, strict
 from site_builder.errors import ReceiptError
+from site_builder.records import Record
 from site_builder.sources import Artifact, DigestText, Integrity, Mutability, Role, Standing
 from site_builder.values import Digest, Expression, Kind, Value, decoded, evaluate, leaves
 
@@ -26,13 +26,7 @@ Id = Annotated[str, Field(pattern=r"^[a-z0-9][A-Za-z0-9.@_-]*$")]
 Text: TypeAlias = str | tuple[str, ...]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
-    )
-
-
-class _Typed(_Record):
+class _Typed(Record):
     """What every value has: its text, what kind it is, and the phrases that prose may use for it."""
 
     value: Text
@@ -42,7 +36,7 @@ class _Typed(_Record):
     """By value, the wordings that read as it, beside the value's own text."""
 
 
-class SourceRow(_Record):
+class SourceRow(Record):
     """One source as the lock knows it, with what it is for."""
 
     id: Id
@@ -105,7 +99,7 @@ class Absence(_Typed):
     reason: str | None = None
 
 
-class Column(_Record):
+class Column(Record):
     """A column of a table: its values' kind or unit, and the one expression that yields each of its cells."""
 
     id: Id
@@ -116,7 +110,7 @@ class Column(_Record):
     phrases: Mapping[str, tuple[str, ...]] | None = None
 
 
-class Result(_Record):
+class Result(Record):
     """What was computed or, for a table of words, written: a value, a table or a list of steps."""
 
     id: Id
@@ -137,7 +131,7 @@ class Result(_Record):
     ordered: bool | None = None
 
 
-class Fixture(_Record):
+class Fixture(Record):
     """Input made by us, and said to be: never a record of something that happened."""
 
     id: Id
@@ -147,7 +141,7 @@ class Fixture(_Record):
     type: Literal["synthetic"] = "synthetic"
 
 
-class Invariant(_Record):
+class Invariant(Record):
     """A relation that must hold, what it came to, and which moved leaves break it."""
 
     id: Id
@@ -158,7 +152,7 @@ class Invariant(_Record):
     broken_by: tuple[str, ...]
 
 
-class Decision(_Record):
+class Decision(Record):
     """What follows for a reader: the state, what it is about, on which conditions, and what would open it again."""
 
     state: str
@@ -168,7 +162,7 @@ class Decision(_Record):
     reopen: tuple[Mapping[str, str], ...]
 
 
-class Body(_Record):
+class Body(Record):
     """What the audit found: a pure function of what it read."""
 
     question: str
@@ -186,7 +180,7 @@ class Body(_Record):
     limits: tuple[str, ...]
 
 
-class Issued(_Record):
+class Issued(Record):
     """What was true when the receipt was made, written once."""
 
     version: int | Literal["draft"]
@@ -201,7 +195,7 @@ class Issued(_Record):
     review: JsonValue
 
 
-class Receipt(_Record):
+class Receipt(Record):
     """The versioned record of one audit."""
 
     schema_: Literal["receipt/1"] = Field(default="receipt/1", alias="schema")
@@ -305,7 +299,7 @@ def nearest(wanted: str, known: Iterable[str], at_most: int = 3) -> Sequence[str
     """Return the known names that resemble the wanted one, nearest first."""
     names = list(known)
     close = difflib.get_close_matches(wanted, names, n=at_most, cutoff=0.6)
-    return close or sorted(name for name in names if name.split("/")[0] == wanted.split("/")[0])[:at_most]
+    return close or sorted(name for name in names if name.split("/", 1)[0] == wanted.split("/", 1)[0])[:at_most]
 
 
 def opened(body: bytes, where: str) -> Ledger:
@@ -314,29 +308,21 @@ def opened(body: bytes, where: str) -> Ledger:
     Raises:
         ReceiptError: the bytes are not a receipt, or not written as receipts are.
     """
-    try:
-        value, lines = strict.load_json_lines(body, where)
-    except strict.LoadError as error:
-        raise ReceiptError.at(f"{where}:{error.line}", error.problem, error.remedy) from None
-    try:
-        receipt = Receipt.model_validate(value)
-    except ValidationError as error:
-        detail = error.errors(include_url=False)[0]
-        path = tuple(detail["loc"])
-        name = ".".join(str(part) for part in path)
-        while path and path not in lines:
-            path = path[:-1]
-        raise ReceiptError.at(
-            f"{where}:{lines.get(path, 1)}",
-            f"{name}: {detail['msg']}",
-            "A receipt is written by `issue` and `publish` alone: restore it from version control.",
-        ) from None
+    receipt = records.read(body, where, "json", Receipt, ReceiptError)
     return Ledger(receipt=receipt, digest=Digest.of(body))
 
 
 def written(receipt: Receipt) -> bytes:
     """Return the receipt's bytes: one form for one content."""
     return strict.dump_json(as_json(receipt))
+
+
+def operation_id(receipt: Receipt) -> str:
+    """Return the id that follows from everything else in the receipt, so that no field of it is free to be edited."""
+    rest = as_json(receipt)
+    del rest["issued"]["operationId"]
+    digits = "".join(character for character in receipt.issued.as_of if character.isdigit())
+    return f"{digits}-{Digest.of(strict.canonical_json(rest)).removeprefix('sha256:')[:10]}"
 
 
 def as_json(record: BaseModel) -> Any:
@@ -364,8 +350,8 @@ def _cells(receipt: Receipt) -> Iterator[Cell]:
         ("observation", body.observations),
         ("absence", body.absences),
     )
-    for standing, records in leaves_of:
-        for record in records:
+    for standing, group in leaves_of:
+        for record in group:
             value = _typed(record, record.id)
             yield Cell(
                 address=record.id,

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, Field
 
-from site_builder import strict
+from site_builder import records, strict
 from site_builder.errors import Problem, SourceError
+from site_builder.records import Record
 
 Role: TypeAlias = Literal["first-party", "upstream", "reporter", "discovery-only"]
 Mutability: TypeAlias = Literal["immutable", "versioned", "mutable", "volatile"]
@@ -61,13 +61,7 @@ DigestText = Annotated[str, _matching(_DIGEST, "sha256: and 64 hex digits")]
 Inside = Annotated[str, AfterValidator(_inside)]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
-    )
-
-
-class HttpsLocator(_Record):
+class HttpsLocator(Record):
     """A URL whose whole body is the source."""
 
     https: Annotated[str, _matching(re.compile(r"https?://[^\s\x00-\x1f]+"), "an https URL")]
@@ -78,7 +72,7 @@ class HttpsLocator(_Record):
         return self.https
 
 
-class Member(_Record):
+class Member(Record):
     """One member of one released file, as the package index lists it."""
 
     project: str
@@ -87,7 +81,7 @@ class Member(_Record):
     member: Inside
 
 
-class ReleaseLocator(_Record):
+class ReleaseLocator(Record):
     """A member of a released wheel or sdist. Its origin names neither an index nor a host."""
 
     release: Member
@@ -99,7 +93,7 @@ class ReleaseLocator(_Record):
         return f"pkg:pypi/{member.project}@{member.version}?file_name={member.file}#{member.member}"
 
 
-class FileLocator(_Record):
+class FileLocator(Record):
     """A file of this repository, named relative to the audit's folder."""
 
     file: Inside
@@ -113,7 +107,7 @@ class FileLocator(_Record):
 Locator: TypeAlias = HttpsLocator | ReleaseLocator | FileLocator
 
 
-class Expectation(_Record):
+class Expectation(Record):
     """What a body must be to be this source at all: a shell, a login page or a pointer to the file is none."""
 
     type: str
@@ -121,14 +115,14 @@ class Expectation(_Record):
     bytes: int | None = None
 
 
-class Witness(_Record):
+class Witness(Record):
     """What makes a locator name the recorded origin: a held source whose bytes name a commit of the recorded URL."""
 
     source: str
     names: Annotated[str, _matching(re.compile(r"[0-9a-f]{7,40}"), "seven or more hex digits of a commit")]
 
 
-class Recorded(_Record):
+class Recorded(Record):
     """Digest and size of bytes that another publication stated."""
 
     digest: DigestText
@@ -139,7 +133,7 @@ class Recorded(_Record):
     witness: Witness | None = None
 
 
-class _SourceEntry(_Record):
+class _SourceEntry(Record):
     id: str
     for_: str | None = Field(default=None, alias="for")
     purpose: str = Field(min_length=1)
@@ -150,7 +144,7 @@ class _SourceEntry(_Record):
     recorded: Recorded | None = None
 
 
-class _SourcesFile(_Record):
+class _SourcesFile(Record):
     sources: tuple[_SourceEntry, ...] = Field(min_length=1)
 
 
@@ -169,13 +163,13 @@ class Source:
     recorded: Recorded | None
     lacking: str | None
     """Why no locator can be written for this member of the list (the release has no such file), else nothing."""
-    listed_under: tuple[str, str] | None
+    listed_under: tuple[str, str] | None = None
     """Where it is lacking: the project and version whose listing shows it, if a locator names them."""
     where: str
     """`file:line` of its entry."""
 
 
-class Artifact(_Record):
+class Artifact(Record):
     """A released file as the package index states it. The index states a digest; `verified` says that we recomputed it."""
 
     file: str
@@ -186,7 +180,7 @@ class Artifact(_Record):
     verified: bool
 
 
-class LockEntry(_Record):
+class LockEntry(Record):
     """What we know of one source's bytes. An absent one has the digest of the listing that lacks it."""
 
     id: Annotated[str, _matching(_ID, "an id")]
@@ -219,7 +213,7 @@ class LockEntry(_Record):
         return self.required and self.integrity in ("whole", "record", "direct")
 
 
-class Lock(_Record):
+class Lock(Record):
     """What was seen of an audit's sources, written by `fetch` alone."""
 
     schema_: Literal["lock/1"] = Field(default="lock/1", alias="schema")
@@ -242,7 +236,7 @@ def read_lists(body: bytes, where: str) -> Lists:
     Raises:
         SourceError: an item has no key, a key stands twice, or a value is not a plain string.
     """
-    found = _loaded(body, where)
+    found, _ = records.loaded(body, where, "yaml", SourceError)
     problems = []
     for name, items in found.items() if isinstance(found, dict) else ():
         keys = [item.get("key") for item in items if isinstance(item, dict)] if isinstance(items, list) else []
@@ -259,7 +253,9 @@ def read_lists(body: bytes, where: str) -> Lists:
             )
     if not isinstance(found, dict) or not found:
         problems.append(
-            Problem(where=where, problem="expected lists by name, found none", remedy="Write `releases:` and its items.")
+            Problem(
+                where=where, problem="expected lists by name, found none", remedy="Write `releases:` and its items."
+            )
         )
     if problems:
         raise SourceError(*problems)
@@ -272,11 +268,8 @@ def read_sources(body: bytes, where: str, lists: Lists) -> tuple[Source, ...]:
     Raises:
         SourceError: the file does not say what a source is, or names a list, a field or an id wrongly.
     """
-    value, lines = _loaded_lines(body, where)
-    try:
-        entries = _SourcesFile.model_validate(value).sources
-    except ValidationError as error:
-        raise SourceError(*_validation_problems(error, where, lines)) from None
+    value, lines = records.loaded(body, where, "yaml", SourceError)
+    entries = records.validated(value, lines, where, _SourcesFile, SourceError).sources
     problems: list[Problem] = []
     sources: list[Source] = []
     for number, entry in enumerate(entries):
@@ -385,11 +378,7 @@ def read_lock(body: bytes, where: str) -> Lock:
     Raises:
         SourceError: the file is not a lock, or two entries have one id.
     """
-    value, lines = _loaded_lines(body, where, json=True)
-    try:
-        lock = Lock.model_validate(value)
-    except ValidationError as error:
-        raise SourceError(*_validation_problems(error, where, lines)) from None
+    lock = records.read(body, where, "json", Lock, SourceError)
     ids = [entry.id for entry in lock.entries]
     if len(set(ids)) != len(ids):
         twice = next(name for name in ids if ids.count(name) > 1)
@@ -406,31 +395,3 @@ def write_lock(lock: Lock) -> bytes:
         }
     )
     return strict.dump_json(ordered.model_dump(mode="json", by_alias=True, exclude_none=True))
-
-
-def _loaded(body: bytes, where: str) -> Any:
-    return _loaded_lines(body, where)[0]
-
-
-def _loaded_lines(body: bytes, where: str, json: bool = False) -> tuple[Any, Mapping[tuple[str | int, ...], int]]:
-    try:
-        return strict.load_json_lines(body, where) if json else strict.load_yaml_lines(body, where)
-    except strict.LoadError as error:
-        raise SourceError.at(f"{where}:{error.line}", error.problem, error.remedy) from None
-
-
-def _validation_problems(
-    error: ValidationError, where: str, lines: Mapping[tuple[str | int, ...], int]
-) -> Iterable[Problem]:
-    """One problem per place, each with the line of the nearest key that stands in the file."""
-    for detail in error.errors(include_url=False):
-        path = tuple(part for part in detail["loc"])
-        at = path
-        while at and at not in lines:
-            at = at[:-1]
-        name = ".".join(str(part) for part in path)
-        yield Problem(
-            where=f"{where}:{lines.get(at, 1)}",
-            problem=f"{name}: {detail['msg']}",
-            remedy="Write what the file's schema asks for here.",
-        )

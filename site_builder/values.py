@@ -1,8 +1,8 @@
 """Values: numbers with units, words and truths, and the arithmetic done on them.
 
 Authors of audits write ordinary Python; a value remembers how it was computed, so that the expression which a receipt
-publishes is a by-product and not a second statement of the same thing. `evaluate` computes an expression again without the
-author's code. Unknown is a value: what rests on it and can't be decided without it is unknown too.
+publishes is a by-product and not a second statement of the same thing. `evaluate` computes an expression again without
+the author's code. Unknown is a value: what rests on it and can't be decided without it is unknown too.
 """
 
 from __future__ import annotations
@@ -356,7 +356,9 @@ def _exact(operation: Callable[[Decimal, Decimal], Decimal], left: Decimal, righ
         with localcontext(_EXACT):
             return operation(left, right)
     except Inexact:
-        raise ValueRefused(f"{plain(left)} and {plain(right)}: the result has no end; use // or state it as a ratio") from None
+        raise ValueRefused(
+            f"{plain(left)} and {plain(right)}: the result has no end; use // or state it as a ratio"
+        ) from None
     except (DivisionByZero, InvalidOperation):
         raise ValueRefused(f"{plain(left)} divided by {plain(right)}") from None
     except Overflow:
@@ -504,12 +506,18 @@ def _holds(operands: Sequence[Value]) -> _Outcome:
     return "truth", "", member.raw in listed.raw  # type: ignore[operator]
 
 
+def _floor(left: Decimal, right: Decimal) -> Decimal:
+    """Floor division as Python's integers know it; the decimal module truncates toward zero instead."""
+    quotient = left // right
+    return quotient - 1 if quotient * right != left and (left < 0) != (right < 0) else quotient
+
+
 _OPERATIONS: Final[Mapping[str, Callable[[Sequence[Value]], _Outcome]]] = {
     "add": _additive(lambda a, b: a + b),
     "sub": _additive(lambda a, b: a - b),
     "mul": _mul,
     "div": _quotient(lambda a, b: a / b),
-    "floordiv": _quotient(lambda a, b: _floor(a, b)),
+    "floordiv": _quotient(_floor),
     "mod": _additive(lambda a, b: a - b * _floor(a, b)),
     "neg": _neg,
     "min": _extreme(min),
@@ -529,12 +537,6 @@ _OPERATIONS: Final[Mapping[str, Callable[[Sequence[Value]], _Outcome]]] = {
     "holds": _holds,
 }
 OPERATIONS: Final[frozenset[str]] = frozenset(_OPERATIONS)
-
-
-def _floor(left: Decimal, right: Decimal) -> Decimal:
-    """Floor division as Python's integers know it; the decimal module truncates toward zero instead."""
-    quotient = left // right
-    return quotient - 1 if quotient * right != left and (left < 0) != (right < 0) else quotient
 
 
 def evaluate(expression: Expression, leaf: Callable[[str], Value]) -> Value:

@@ -1,0 +1,81 @@
+"""Records: what arrives as JSON or YAML, validated once into frozen models; `file:line` for everything that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
+
+from site_builder import strict
+from site_builder.errors import EvidenceError, Problem
+
+Lines = Mapping[tuple[str | int, ...], int]
+"""The line of each key and item of a file, by its path."""
+
+
+class Record(BaseModel):
+    """A frozen record that forbids keys it does not know, lowerCamelCase outside and snake_case inside."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
+    )
+
+
+_Read = TypeVar("_Read", bound=BaseModel)
+
+
+def loaded(body: bytes, where: str, form: Literal["json", "yaml"], error: type[EvidenceError]) -> tuple[Any, Lines]:
+    """Return the file's value and the line of each of its keys.
+
+    Raises:
+        EvidenceError: of the given leaf; the file is not strict JSON or YAML.
+    """
+    try:
+        return strict.load_json_lines(body, where) if form == "json" else strict.load_yaml_lines(body, where)
+    except strict.LoadError as problem:
+        raise error.at(f"{where}:{problem.line}", problem.problem, problem.remedy) from None
+
+
+def validated(value: Any, lines: Lines, where: str, model: type[_Read], error: type[EvidenceError]) -> _Read:
+    """Return the record that a loaded value is.
+
+    Raises:
+        EvidenceError: of the given leaf, with one problem per place.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as found:
+        raise error(*_problems(found, lines, where)) from None
+
+
+def read(
+    body: bytes, where: str, form: Literal["json", "yaml"], model: type[_Read], error: type[EvidenceError]
+) -> _Read:
+    """Return the record that a file is.
+
+    Raises:
+        EvidenceError: of the given leaf.
+    """
+    value, lines = loaded(body, where, form, error)
+    return validated(value, lines, where, model, error)
+
+
+def _problems(found: ValidationError, lines: Lines, where: str) -> Iterator[Problem]:
+    """One problem per place: a union reports each of its forms, of which a reader needs the first."""
+    seen: set[tuple[str | int, ...]] = set()
+    for detail in found.errors(include_url=False):
+        at = tuple(part for part in detail["loc"])
+        while at and at not in lines:
+            at = at[:-1]
+        if at in seen:
+            continue
+        seen.add(at)
+        name = ".".join(str(part) for part in detail["loc"])
+        said = detail["msg"].removeprefix("Value error, ")
+        yield Problem(
+            where=f"{where}:{lines.get(at, 1)}",
+            problem=f"{name}: {said}" if name else said,
+            remedy="Write what the file's schema asks for here.",
+        )

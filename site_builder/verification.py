@@ -1,0 +1,411 @@
+"""The three gates, in order, in one place.
+
+Each gathers all that is wrong within it and raises it together; the next begins only once it holds. Nothing here reads disk
+or network: the bytes come with the inputs, and what was checked goes back to whoever asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from site_builder import audits, editorial, receipts, records, strict
+from site_builder.errors import AuditError, EvidenceError, Problem, ReceiptError, SourceError
+from site_builder.inputs import AuditInputs, File, Inputs, Version
+from site_builder.receipts import Absence, Body, Ledger, Observation, as_json
+from site_builder.snapshots import Snapshot
+from site_builder.sources import (
+    FileLocator,
+    Lists,
+    Lock,
+    LockEntry,
+    ReleaseLocator,
+    Source,
+    read_lists,
+    read_lock,
+    read_sources,
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Held:
+    """One audit's sources behind the snapshot gate: what is locked, and which bytes were hashed again."""
+
+    sources: Sequence[Source]
+    lock: Lock
+    snapshots: Mapping[str, Snapshot]
+    """By source id, those whose bytes are at hand and are the locked ones."""
+    as_recorded: tuple[str, ...]
+    """Ids of entries whose bytes we had once and do not have here."""
+
+
+def gathered(steps: Iterable[Callable[[], None]]) -> None:
+    """Run every step, then raise what is wrong in all of them together.
+
+    Raises:
+        EvidenceError: the leaf that the steps raised, or their common kind where they differ.
+    """
+    problems: list[Problem] = []
+    kinds: dict[type[EvidenceError], None] = {}
+    for step in steps:
+        try:
+            step()
+        except EvidenceError as error:
+            problems.extend(error.problems)
+            kinds[type(error)] = None
+    if problems:
+        kind = next(iter(kinds)) if len(kinds) == 1 else EvidenceError
+        raise kind(*dict.fromkeys(problems))
+
+
+# The snapshot gate
+
+
+def lists(inputs: Inputs) -> Lists:
+    """Return the lists that sources may repeat over.
+
+    Raises:
+        SourceError: `releases.yaml` does not say what they are.
+    """
+    return read_lists(inputs.releases.body, inputs.releases.where) if inputs.releases else {}
+
+
+def sources_of(inputs: Inputs, audit: AuditInputs) -> tuple[Source, ...]:
+    """Return every source of an audit.
+
+    Raises:
+        SourceError: `sources.yaml` or `releases.yaml` does not say what a source is.
+    """
+    return read_sources(audit.sources.body, audit.sources.where, lists(inputs))
+
+
+def snapshot_gate(inputs: Inputs, names: Iterable[str], *, require_bytes: bool = False) -> Mapping[str, Held]:
+    """Return what is held for each audit, once every snapshot at hand has the locked digest and size.
+
+    With `require_bytes` an entry that the lock marks obtained and immutable must be at hand.
+
+    Raises:
+        SourceError: with everything that is wrong in the sources, locks and stored bytes of all these audits.
+    """
+    held: dict[str, Held] = {}
+
+    def step(audit: AuditInputs) -> None:
+        held[audit.name] = _held(inputs, audit, require_bytes)
+
+    gathered((lambda audit=inputs.audits[name]: step(audit)) for name in names)  # type: ignore[misc]
+    return held
+
+
+def _held(inputs: Inputs, audit: AuditInputs, require_bytes: bool) -> Held:
+    sources = sources_of(inputs, audit)
+    if audit.lock is None:
+        raise SourceError.at(
+            audit.sources.where.removesuffix("yaml") + "lock",
+            "expected what was seen of the sources, found no lock",
+            f"Run `python build.py fetch {audit.name}`.",
+        )
+    lock = read_lock(audit.lock.body, audit.lock.where)
+    problems = list(_lock_problems(sources, lock, audit))
+    locked = lock.by_id()
+    snapshots: dict[str, Snapshot] = {}
+    recorded: list[str] = []
+    for source in sources:
+        entry = locked.get(source.id)
+        if entry is None or not entry.held:
+            continue
+        where = f"{audit.lock.where}: {source.id}"
+        try:
+            body = _bytes_of(inputs, audit, source, entry, where)
+            if body is not None:
+                snapshots[source.id] = Snapshot.verified(source, entry, body)
+                problems.extend(_expectation_problems(source, body))
+                continue
+        except SourceError as error:
+            problems.extend(error.problems)
+            continue
+        recorded.append(source.id)
+        if require_bytes and entry.required:
+            problems.append(
+                Problem(
+                    where=where,
+                    problem=f"expected the bytes of {entry.digest}, found none in the store",
+                    remedy=f"Run `python build.py fetch {audit.name}`.",
+                )
+            )
+    if problems:
+        raise SourceError(*problems)
+    return Held(sources=sources, lock=lock, snapshots=snapshots, as_recorded=tuple(recorded))
+
+
+def _bytes_of(inputs: Inputs, audit: AuditInputs, source: Source, entry: LockEntry, where: str) -> bytes | None:
+    for locator in source.locators:
+        if isinstance(locator, FileLocator):
+            file = audit.file(locator.file)
+            return file.body if file is not None else None
+    return inputs.stored(entry.digest, where)
+
+
+def _expectation_problems(source: Source, body: bytes) -> Iterator[Problem]:
+    expects = source.expects
+    if expects.contains.encode() not in body:
+        yield Problem(
+            where=source.where,
+            problem=f"{source.id}: expected bytes that contain {expects.contains!r}, found {len(body)} bytes without it",
+            remedy="Either this is not the source that is meant, or it changed: read it, then mend `expects`.",
+        )
+    if expects.bytes is not None and expects.bytes != len(body):
+        yield Problem(
+            where=source.where,
+            problem=f"{source.id}: expected {expects.bytes} bytes, found {len(body)}",
+            remedy="Read what came instead, then mend `expects`.",
+        )
+
+
+def _lock_problems(sources: Sequence[Source], lock: Lock, audit: AuditInputs) -> Iterator[Problem]:
+    where = audit.lock.where if audit.lock else audit.sources.where
+    if lock.audit != audit.name:
+        yield Problem(
+            where=where, problem=f"expected the lock of {audit.name}, found that of {lock.audit}", remedy="Fetch again."
+        )
+    locked, cited = lock.by_id(), {source.id: source for source in sources}
+    artifacts = {artifact.file: artifact for artifact in lock.artifacts}
+    for source in sources:
+        entry = locked.get(source.id)
+        if entry is None:
+            yield Problem(
+                where=source.where,
+                problem=f"expected {source.id} in the lock, found no entry",
+                remedy=f"Run `python build.py fetch {audit.name}`.",
+            )
+            continue
+        yield from _entry_problems(source, entry, artifacts, where, locked)
+    for name in locked:
+        if name not in cited:
+            yield Problem(
+                where=f"{where}: {name}",
+                problem="expected a source of that id in sources.yaml, found none",
+                remedy="Cite it again, or fetch again so that the lock forgets it.",
+            )
+    used = {entry.artifact for entry in lock.entries}
+    for file in artifacts:
+        if file not in used:
+            yield Problem(
+                where=f"{where}: {file}",
+                problem="expected a source that is read from this artifact, found none",
+                remedy="Fetch again.",
+            )
+
+
+def _entry_problems(
+    source: Source, entry: LockEntry, artifacts: Mapping[str, Any], where: str, locked: Mapping[str, LockEntry]
+) -> Iterator[Problem]:
+    """What a lock entry says beside its digest must agree with what the source says of itself."""
+    at = f"{where}: {source.id}"
+
+    def differs(what: str, expected: object, found: object) -> Problem:
+        return Problem(
+            where=at,
+            problem=f"{what}: expected {expected}, found {found}",
+            remedy="The lock is written by `fetch` alone: restore it, or fetch again.",
+        )
+
+    if entry.mutability != source.mutability:
+        yield differs("mutability", source.mutability, entry.mutability)
+    origins = {locator.origin for locator in source.locators} | ({source.recorded.origin} if source.recorded else set())
+    if entry.standing != "absent" and entry.origin not in origins:
+        yield differs("origin", " or ".join(sorted(origins)), entry.origin)
+    if source.recorded is not None:
+        if (entry.digest, entry.bytes) != (source.recorded.digest, source.recorded.bytes):
+            yield differs("digest", f"{source.recorded.digest} of {source.recorded.bytes} bytes", entry.digest)
+        if entry.standing not in ("recorded", "bytes-obtained", "origin-confirmed"):
+            yield differs("standing", "recorded, bytes-obtained or origin-confirmed", entry.standing)
+        if entry.recorded_by != source.recorded.by:
+            yield differs("recordedBy", source.recorded.by, entry.recorded_by)
+        if entry.standing == "origin-confirmed" and source.recorded.witness is None:
+            yield differs("standing", "bytes-obtained (no witness is named)", entry.standing)
+    elif entry.standing not in ("obtained", "absent"):
+        yield differs("standing", "obtained", entry.standing)
+    elif (entry.standing == "absent") != (source.lacking is not None) and entry.reason is None:
+        yield differs("standing", "a reason", "none")
+    if entry.standing == "absent":
+        return
+    members = [locator for locator in source.locators if isinstance(locator, ReleaseLocator)]
+    of_release = next((locator for locator in members if locator.origin == entry.origin), None)
+    if of_release is None:
+        if entry.artifact is not None:
+            yield differs("artifact", "none", entry.artifact)
+        return
+    if entry.artifact != of_release.release.file or entry.artifact not in artifacts:
+        yield differs("artifact", of_release.release.file, entry.artifact or "none")
+    elif entry.integrity == "whole" and not artifacts[entry.artifact].verified:
+        yield differs("integrity", "an artifact whose digest was recomputed", entry.integrity)
+
+
+# The receipt gate
+
+
+def computed(inputs: Inputs, audit: AuditInputs, held: Held, recorded: Mapping[str, Observation | Absence]) -> Body:
+    """Return the body that the audit comes to.
+
+    Raises:
+        EvidenceError: the audit, its tables, what was reported or its decision do not hold.
+    """
+    audited = frozenset(
+        locator.release.project.replace("-", "_")
+        for source in held.sources
+        for locator in source.locators
+        if isinstance(locator, ReleaseLocator)
+    )
+    return audits.run(
+        audits.load(audit.script.body, audit.script.where, audited),
+        audits.Inputs(
+            name=audit.name,
+            where=audit.script.where,
+            sources=held.sources,
+            lock=held.lock,
+            snapshots=held.snapshots,
+            reported=editorial.reported(audit),
+            tables=editorial.tables(audit),
+            decision=editorial.decision(audit),
+            recorded=recorded,
+        ),
+    )
+
+
+def recorded_in(receipt: receipts.Receipt) -> Mapping[str, Observation | Absence]:
+    """Return what a receipt records as observed, by id."""
+    return {item.id: item for item in (*receipt.body.observations, *receipt.body.absences)}
+
+
+def newest(audit: AuditInputs) -> tuple[Version, File] | None:
+    """Return the receipt that the audit must reproduce: the draft where there is one, else the highest number."""
+    if not audit.receipts:
+        return None
+    version = "draft" if "draft" in audit.receipts else max(item for item in audit.receipts if item != "draft")
+    return version, audit.receipts[version]
+
+
+def receipt_gate(inputs: Inputs, held: Mapping[str, Held]) -> Mapping[str, Ledger]:
+    """Return every receipt by its pin, once each audit, run again, reproduces its newest one byte for byte.
+
+    Raises:
+        EvidenceError: with everything that is wrong in the audits, receipts and the publication log.
+    """
+    ledgers: dict[str, Ledger] = {}
+
+    def step(audit: AuditInputs) -> None:
+        opened = {version: receipts.opened(file.body, file.where) for version, file in audit.receipts.items()}
+        gathered(
+            (lambda version=version, ledger=ledger: _named_rightly(audit, version, ledger))  # type: ignore[misc]
+            for version, ledger in opened.items()
+        )
+        ledgers.update({ledger.pin: ledger for ledger in opened.values()})
+        if (current := newest(audit)) is not None:
+            _reproduced(inputs, audit, held[audit.name], current[1], opened[current[0]])
+
+    gathered((lambda audit=inputs.audits[name]: step(audit)) for name in held)  # type: ignore[misc]
+    return ledgers
+
+
+def _named_rightly(audit: AuditInputs, version: Version, ledger: Ledger) -> None:
+    receipt, where = ledger.receipt, audit.receipts[version].where
+    problems = []
+    if receipt.audit != audit.name or receipt.issued.version != version:
+        problems.append(
+            Problem(
+                where=where,
+                problem=f"expected the receipt {audit.name}@{version}, found {ledger.pin}",
+                remedy="Restore the file that belongs here.",
+            )
+        )
+    if receipts.written(receipt) != audit.receipts[version].body:
+        problems.append(
+            Problem(
+                where=where,
+                problem="expected the one form in which receipts are written, found another",
+                remedy="Restore it, or issue the draft again.",
+            )
+        )
+    if (expected := receipts.operation_id(receipt)) != receipt.issued.operation_id:
+        problems.append(
+            Problem(
+                where=where,
+                problem=f"operationId: expected {expected}, found {receipt.issued.operation_id}: the receipt was edited",
+                remedy="Restore it, or issue the draft again.",
+            )
+        )
+    if problems:
+        raise ReceiptError(*problems)
+
+
+def _reproduced(inputs: Inputs, audit: AuditInputs, held: Held, file: File, ledger: Ledger) -> None:
+    body = computed(inputs, audit, held, recorded_in(ledger.receipt))
+    expected, found = as_json(body), as_json(ledger.receipt.body)
+    if strict.dump_json(expected) == strict.dump_json(found):
+        return
+    _, lines = records.loaded(file.body, file.where, "json", ReceiptError)
+    problems = []
+    for path, wanted, there in _differences(expected, found):
+        at: tuple[Any, ...] = ("body", *path)
+        while at and at not in lines:
+            at = at[:-1]
+        problems.append(
+            Problem(
+                where=f"{file.where}:{lines.get(at, 1)}",
+                problem=f"{_spoken(path, expected)}: expected {_short(wanted)} (recomputed), found {_short(there)}",
+                remedy=f"If the evidence is right, issue {audit.name} again and reread what is bound to it.",
+            )
+        )
+        if len(problems) == _SHOWN:
+            break
+    raise ReceiptError(*problems)
+
+
+_SHOWN = 20
+"""How many differences of one receipt are told apart: past that it is another receipt."""
+
+
+def _differences(expected: Any, found: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any, Any]]:
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for key in dict.fromkeys([*expected, *found]):
+            yield from _differences(expected.get(key, _MISSING), found.get(key, _MISSING), (*path, key))
+    elif isinstance(expected, list) and isinstance(found, list):
+        for position in range(max(len(expected), len(found))):
+            yield from _differences(
+                expected[position] if position < len(expected) else _MISSING,
+                found[position] if position < len(found) else _MISSING,
+                (*path, position),
+            )
+    elif expected != found or type(expected) is not type(found):
+        yield path, expected, found
+
+
+class _Missing:
+    def __str__(self) -> str:
+        return "nothing"
+
+
+_MISSING = _Missing()
+
+
+def _short(value: Any) -> str:
+    text = str(value) if isinstance(value, (str, int, _Missing)) else strict.dump_json(value).decode().strip()
+    return text if len(text) <= 100 else text[:100] + "…"
+
+
+def _spoken(path: tuple[Any, ...], body: Any) -> str:
+    """The path with ids in place of positions: `observations minHeads@0.28.0 value`."""
+    words: list[str] = []
+    here = body
+    for step in path:
+        here = here.get(step, {}) if isinstance(here, dict) else here[step] if step in range(len(here)) else {}
+        words.append(
+            str(here["id"]) if isinstance(step, int) and isinstance(here, dict) and "id" in here else str(step)
+        )
+    return " ".join(words)
+
+
+def audit_names(inputs: Inputs) -> Sequence[str]:
+    """Return the audits that take part: those with a receipt, or that have been fetched for one."""
+    return [name for name, audit in inputs.audits.items() if audit.receipts]
