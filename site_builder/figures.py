@@ -16,7 +16,7 @@ from typing import Final
 
 from site_builder.errors import GuideError, Problem
 from site_builder.receipts import Cell
-from site_builder.values import MEASURED, plain, shown, unit_name
+from site_builder.values import MEASURED, Value, plain, shown, unit_name
 
 ASIDE: Final = "\ufffc"
 """Stands, once for each character, where a text is not looked at: code, claims, names, what is exempt."""
@@ -168,7 +168,7 @@ _UNIT_WORDS: Final[Mapping[str, Sequence[str]]] = {
     "d": ("d", "day", "days"),
 }
 UNIT_OUTSIDE: Final = re.compile(
-    r"[ \u00a0\u202f-]?(?:%|(?:"
+    r"[\s\u00a0\u202f-]?(?:%|(?:"
     + "|".join(sorted({*MEASURED, *(word for words in _UNIT_WORDS.values() for word in words)} - {"%"}))
     + r")(?!\w))"
 )
@@ -200,9 +200,16 @@ def reads(text: str, cell: Cell, digests: Iterable[str] = ()) -> bool:
         return _day(written) == _day(raw) is not None or written == raw
     if value.kind == "version":
         return written.removeprefix("v") == raw.removeprefix("v")
-    if value.kind == "digest" or _HEX.fullmatch(raw):
+    if is_digest(value):
         return _reads_digest(written, raw, digests)
     return written == raw
+
+
+def is_digest(value: Value) -> bool:
+    """Return whether it is a digest or a commit, which prose may cut short."""
+    if value.kind == "digest":
+        return value.known
+    return value.kind in ("word", "text") and _HEX.fullmatch(str(value.raw)) is not None
 
 
 def nearest(text: str, cell: Cell) -> str:
@@ -220,7 +227,7 @@ def nearest(text: str, cell: Cell) -> str:
                 return written
         return shown(value)
     raw = str(value.raw)
-    if value.kind == "digest" or _HEX.fullmatch(raw):
+    if is_digest(value):
         short = _PREFIX.match(text.strip().removeprefix("sha256:"))
         return raw.removeprefix("sha256:")[: len(short[1]) if short else 8]
     return raw
@@ -302,9 +309,7 @@ def _reads_digest(written: str, raw: str, digests: Iterable[str]) -> bool:
     if not match:
         return False
     head, tail = match[1], match[2] or ""
-    alike = {
-        other.removeprefix("sha256:") for other in digests if other.removeprefix("sha256:").startswith(head)
-    }
+    alike = {other.removeprefix("sha256:") for other in digests if other.removeprefix("sha256:").startswith(head)}
     return whole.startswith(head) and whole.endswith(tail) and alike <= {whole}
 
 

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 from html import escape
@@ -115,11 +115,14 @@ class Prose:
     html: str
 
 
+ExhibitKind: TypeAlias = Literal["table", "checklist", "value", "formula", "pointer", "fixture", "tool", "section"]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExhibitPlace:
     """Where a generated figure stands: templates render it."""
 
-    kind: Literal["table", "checklist", "value", "formula", "pointer", "fixture", "tool", "section"]
+    kind: ExhibitKind
     """`pointer`: an observation, reported value, assumption or absence. `section`: a part of the body."""
     audit: str
     pin: str
@@ -128,7 +131,7 @@ class ExhibitPlace:
     part: str | None
     """For a tool: the function that is shown; nothing shows the whole file."""
     caption: str
-    """HTML, which may hold claims."""
+    """HTML, which may hold claims; empty until it is rendered."""
     caption_text: str
     line: int
 
@@ -188,23 +191,27 @@ class Link:
     """What follows the scheme; for a web address, a mail address and a link within the site all of it."""
     line: int
     image: bool = False
+    alternative: str = ""
+    """What is read in place of an image."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Passage:
     """The text of one paragraph, heading, caption or field: what a reader sees, and what is checked in it."""
 
+    where: str
     line: int
     plain: str
     links: tuple[Link, ...]
+    """Without images, which stand among its pieces alone."""
     figures: tuple[Figure, ...]
     """Those that are in no claim and not exempt."""
     pieces: tuple[str | Link, ...]
     """Its HTML, with a link where the opening tag of one belongs."""
 
-    def at(self, offset: int) -> int:
-        """Return the line of the file on which a character of the plain text stands."""
-        return self.line + self.plain.count("\n", 0, offset)
+    def at(self, offset: int) -> str:
+        """Return the `file:line` where a character of the plain text stands."""
+        return f"{self.where}:{self.line + self.plain.count(chr(10), 0, offset)}"
 
     def sentence(self, offset: int) -> str:
         """Return the line of prose that a character stands in."""
@@ -304,16 +311,15 @@ def read_page(body: bytes, where: str, vocabulary: Vocabulary) -> Guide:
 
 
 def read_cells(
-    texts: Iterable[tuple[int, str]], where: str, vocabulary: Vocabulary, exempt: Sequence[Exemption] = ()
-) -> tuple[tuple[Passage, ...], int, tuple[Problem, ...]]:
-    """Return cells of prose as passages, how many of their figures are exempt, and what is wrong in them.
-
-    Each text comes with its line in the file.
-    """
-    reader = _Reader(where, vocabulary, exempt)
-    passages = tuple(reader.inline(text, line, {}) for line, text in texts)
-    reader.count_exempt({})
-    return passages, reader.exempt_figures, tuple(reader.problems)
+    texts: Iterable[tuple[str, str]], vocabulary: Vocabulary
+) -> tuple[tuple[Passage, ...], tuple[Problem, ...]]:
+    """Return cells of prose as passages, and what is wrong in them; each text comes with its `file:line`."""
+    reader = _Reader("", vocabulary, ())
+    passages = []
+    for place, text in texts:
+        reader.where, _, line = place.rpartition(":")
+        passages.append(reader.inline(text, int(line), {}))
+    return tuple(passages), tuple(reader.problems)
 
 
 def _read(body: bytes, where: str, vocabulary: Vocabulary) -> Guide:
@@ -354,9 +360,7 @@ def _read(body: bytes, where: str, vocabulary: Vocabulary) -> Guide:
 def _divided(body: bytes, where: str) -> tuple[str, str]:
     """The Markdown and the front matter of a file, once it is text that shows all that it holds."""
     if len(body) > _LARGEST:
-        raise GuideError.at(
-            where, f"expected at most {_LARGEST} bytes, found {len(body)}", "Split the guide."
-        )
+        raise GuideError.at(where, f"expected at most {_LARGEST} bytes, found {len(body)}", "Split the guide.")
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -576,6 +580,7 @@ class _Reader:
                 "Record the review (reviewed and reviewedBy), or leave the words out.",
             )
         return Passage(
+            where=self.where,
             line=line,
             plain=plain,
             links=tuple(links),
@@ -623,9 +628,7 @@ class _Reader:
     def _link(self, token: Token, href: str, start: int, end: int, line: int, image: bool = False) -> Link:
         self._labels.add(token.meta.get("label", ""))
         if token.attrs.get("title"):
-            self.problem(
-                line, "expected a link without a title, found one", "Say it in the sentence instead."
-            )
+            self.problem(line, "expected a link without a title, found one", "Say it in the sentence instead.")
         scheme, target = "", href
         if match := _SCHEME.fullmatch(href):
             scheme = match[1]
@@ -636,39 +639,29 @@ class _Reader:
                 self.problem(
                     line,
                     f"expected a scheme of {', '.join(SCHEMES)}, found {scheme!r}",
-                    f"It may be {near[0]}:{match[2]}."
-                    if near
-                    else "Write one of these, or a path of this site.",
+                    f"It may be {near[0]}:{match[2]}." if near else "Write one of these, or a path of this site.",
                 )
         if not href or href.startswith("//"):
             self.problem(line, f"expected an address, found {href!r}", "Write where the link leads.")
         if not image and start == end:
-            self.problem(
-                line, f"expected a text for the link to {href!r}, found none", "Write what a reader sees."
-            )
+            self.problem(line, f"expected a text for the link to {href!r}, found none", "Write what a reader sees.")
         self._links += 1
-        return Link(
-            number=self._links - 1, start=start, end=end, scheme=scheme, target=target, line=line, image=image
-        )
+        return Link(number=self._links - 1, start=start, end=end, scheme=scheme, target=target, line=line, image=image)
 
     def _image(self, token: Token, at: int, line: int) -> Link:
         """An image within a sentence: a picture of this site, whose text is prose too."""
+        alternative = self._passage(token.children or [], token.content, line)
+        self.body.append(alternative)
         link = self._link(token, str(token.attrs["src"]), at, at, line, image=True)
         if link.scheme in ("receipt", "tool"):
             self.problem(
-                line,
-                "expected an exhibit alone in its paragraph, found it among words",
-                "Give it a paragraph.",
+                line, "expected an exhibit alone in its paragraph, found it among words", "Give it a paragraph."
             )
         elif link.scheme:
-            self.problem(
-                line, f"expected an image of this site, found {link.scheme}:", "Keep a copy on the site."
-            )
-        alternative = self._passage(token.children or [], token.content, line)
-        self.body.append(alternative)
+            self.problem(line, f"expected an image of this site, found {link.scheme}:", "Keep a copy on the site.")
         if not alternative.plain.strip() or alternative.links:
             self.problem(line, "expected an image with a text and no link in it", "Say what the image shows.")
-        return link
+        return replace(link, alternative=" ".join(alternative.plain.split()))
 
     # Blocks
 
@@ -725,9 +718,7 @@ class _Reader:
                 frame.run.append(_PLAIN_HTML[kind])
                 depth += token.nesting if kind.startswith(("bullet", "ordered", "blockquote")) else 0
         for frame in frames[1:]:
-            self.problem(
-                frame.line, f"expected ::: to close {frame.name}, found the end", "Close the container."
-            )
+            self.problem(frame.line, f"expected ::: to close {frame.name}, found the end", "Close the container.")
         return tuple(frames[0].flush())
 
     def _heading_ids(self, tokens: Sequence[Token]) -> Iterator[str]:
@@ -761,15 +752,11 @@ class _Reader:
             self.problem(line, "expected an open container before :::, found none", "Remove the line.")
         else:
             closed = frames.pop()
-            frames[-1].flush().append(
-                Container(name=closed.name, line=closed.line, parts=tuple(closed.flush()))
-            )
+            frames[-1].flush().append(Container(name=closed.name, line=closed.line, parts=tuple(closed.flush())))
 
     def _exhibit(self, image: Token, line: int, depth: int) -> Place:
         if depth:
-            self.problem(
-                line, "expected an exhibit outside of lists and quotes, found it inside", "Move it out."
-            )
+            self.problem(line, "expected an exhibit outside of lists and quotes, found it inside", "Move it out.")
         caption = self._passage(image.children or [], image.content, line)
         self.body.append(caption)
         if not caption.plain.strip():
@@ -800,13 +787,11 @@ class _Reader:
             if found != entry.times:
                 self.problem(
                     line,
-                    f"expected {entry.text!r} {entry.times} times outside of claims, found it {found} times",
+                    f"expected {entry.text!r} {_times(entry.times)} outside of claims, found it {_times(found)}",
                     "Make the new ones claims, or correct the count once each was looked at.",
                 )
             if not covered:
-                self.problem(
-                    line, f"expected a figure in {entry.text!r}, found none", "Remove the exemption."
-                )
+                self.problem(line, f"expected a figure in {entry.text!r}, found none", "Remove the exemption.")
 
     def check_definitions(self, env: Mapping[str, Any], skipped: int) -> None:
         """Refuse a definition that stands twice, of which one would be ignored, and one that nothing uses."""
@@ -825,6 +810,10 @@ class _Reader:
                 )
 
 
+def _times(number: int) -> str:
+    return ("never", "once")[number] if number < 2 else f"{number} times"
+
+
 def _masked(text: str, spans: Sequence[tuple[int, int]]) -> str:
     for start, end in spans:
         text = text[:start] + ASIDE * (end - start) + text[end:]
@@ -838,9 +827,7 @@ def _with_breaks(code: str, source: str) -> str:
 
 
 def _text(tokens: Sequence[Token]) -> str:
-    return "".join(
-        " " if token.type.endswith("break") else token.content for token in tokens if token.type != "image"
-    )
+    return "".join(" " if token.type.endswith("break") else token.content for token in tokens if token.type != "image")
 
 
 def _alone(inline: Token) -> Token | None:

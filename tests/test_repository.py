@@ -31,6 +31,7 @@ _ORDER = (
     "editorial",
     "publications",
     "figures",
+    "figures",
     "guides",
     "bindings",
     "verification",
