@@ -31,7 +31,6 @@ _ORDER = (
     "editorial",
     "publications",
     "figures",
-    "figures",
     "guides",
     "bindings",
     "verification",
@@ -73,16 +72,12 @@ _OUTSIDE = {"getpass", "http", "locale", "os", "platform", "random", "secrets", 
 """Where clock, network, disk, environment and locale come from: not below the edges."""
 
 # Folders where checkouts, homes and scratch files lie. Behind a letter or a slash it is part of another path.
-_MACHINE_PATH = re.compile(
-    rb"(?<![\w.:/<>~-])/(?:home|Users|root|tmp|work|workspace|private|var/folders)/[\w.]"
-)
+_MACHINE_PATH = re.compile(rb"(?<![\w.:/<>~-])/(?:home|Users|root|tmp|work|workspace|private|var/folders)/[\w.]")
 
 
 def _git(*arguments: str) -> str:
     try:
-        return subprocess.run(
-            ["git", *arguments], cwd=_ROOT, check=True, capture_output=True, text=True
-        ).stdout
+        return subprocess.run(["git", *arguments], cwd=_ROOT, check=True, capture_output=True, text=True).stdout
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("not a git checkout: what is tracked can't be told")
 
@@ -112,9 +107,7 @@ def _hosts(text: str) -> Iterator[str]:
 def _index_hosts() -> set[str]:
     """The package index in use and its file host, as pip knows them: its settings and its defaults."""
     settings = [
-        subprocess.run(
-            [sys.executable, "-m", "pip", *asked], capture_output=True, text=True, check=True
-        ).stdout
+        subprocess.run([sys.executable, "-m", "pip", *asked], capture_output=True, text=True, check=True).stdout
         for asked in (("config", "list"), ("help", "download"))
     ]
     from pip._internal.models.index import PyPI
@@ -173,9 +166,7 @@ def test_no_large_file():
 def test_no_lock_file_that_names_an_index():
     """Pins stand in requirements/*.txt; a resolver's own lock file names the index on every entry."""
     assert [] == [
-        name
-        for name in _tracked()
-        if Path(name).name in ("uv.lock", "poetry.lock", "Pipfile.lock", "pdm.lock")
+        name for name in _tracked() if Path(name).name in ("uv.lock", "poetry.lock", "Pipfile.lock", "pdm.lock")
     ]
 
 
@@ -183,9 +174,7 @@ def test_no_lock_file_that_names_an_index():
 def test_every_requirement_is_pinned_by_digest(name):
     """Each requirement is one version with at least one digest, and no line says where to get it."""
     text = (_ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
-    entries = [
-        entry for line in re.sub(r"\\\n", " ", text).splitlines() if (entry := line.partition("#")[0].strip())
-    ]
+    entries = [entry for line in re.sub(r"\\\n", " ", text).splitlines() if (entry := line.partition("#")[0].strip())]
     pinned = re.compile(r"[a-z0-9-]+==[\w.]+( ; [^\\]+?)?(\s+--hash=sha256:[0-9a-f]{64})+")
 
     assert entries
@@ -234,9 +223,7 @@ def _against_the_stream(name: str, tree: ast.Module) -> Iterator[str]:
                 yield f"{name}:{line}: {module} imports {rest[0]}"
         if _HOMES.get(first, module) != module:
             yield f"{name}:{line}: {first} is imported outside {_HOMES[first]}"
-        if module not in _EDGES and any(
-            imported == known or imported.startswith(known + ".") for known in _OUTSIDE
-        ):
+        if module not in _EDGES and any(imported == known or imported.startswith(known + ".") for known in _OUTSIDE):
             yield f"{name}:{line}: {module} imports {imported}, which only an edge may"
 
 
