@@ -1,8 +1,8 @@
 """Fetching: the network's edge. Everything that leaves this machine leaves through here.
 
-`index` finds the package index as pip does, `transport` reads bytes under a policy, `released` reads members of
-wheels and sdists, `bodies` tells a source from what only looks like an answer, `locking` puts bytes into the
-store and sources into the lock. What another reading means is `drift`'s to say, and the disk is `project`'s.
+`index` finds the package index as pip does, `transport` reads bytes under a policy, `released` reads members
+of wheels and sdists, `bodies` tells a source from what only looks like one, `locking` puts bytes into the store
+and sources into the lock. What another reading means is `drift`'s to say, and the disk is `project`'s.
 """
 
 from site_builder.fetching.index import Index, find_index

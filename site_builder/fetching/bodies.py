@@ -25,6 +25,8 @@ class Refusal:
     problem: str
     remedy: str
     exit_code: int
+    hollow: bool
+    """Whether it is no answer to what was asked, rather than an answer that lacks something."""
 
 
 def refusal(source: Source, body: bytes, media_type: str) -> Refusal | None:
@@ -33,7 +35,7 @@ def refusal(source: Source, body: bytes, media_type: str) -> Refusal | None:
     kind = expects.type.lower()
     if not body.strip():
         return Refusal(
-            "expected a body, found an empty one", "Fetch again; if it stays, name another address.", 3
+            "expected a body, found an empty one", "Fetch again; if it stays, name another address.", 3, hollow=True
         )
     if pointer := _POINTER.fullmatch(body[: _BEGINNING + 1]):
         oid, size = pointer.group(1).decode(), pointer.group(2).decode()
@@ -41,30 +43,35 @@ def refusal(source: Source, body: bytes, media_type: str) -> Refusal | None:
             f"expected the file, found a Git LFS pointer to it (sha256:{oid}, {size} bytes)",
             "Name an address that serves the file itself; its bytes must have that digest.",
             1,
+            hollow=True,
         )
-    if "html" not in kind and (
-        media_type in ("text/html", "application/xhtml+xml") or _HTML.match(body[:_BEGINNING])
-    ):
+    if "html" not in kind and (media_type in ("text/html", "application/xhtml+xml") or _HTML.match(body[:_BEGINNING])):
         return Refusal(
             f"expected {expects.type}, found an HTML page",
             "Open the address in a browser: it may want a login, or the file may have moved.",
             3,
+            hollow=True,
         )
     if "json" in kind and not _is_json(body):
         return Refusal(
-            f"expected {expects.type}, found a text that is not JSON", "Fetch again, or correct the type.", 3
+            f"expected {expects.type}, found a text that is not JSON",
+            "Fetch again, or correct the type.",
+            3,
+            hollow=True,
         )
     if expects.bytes is not None and len(body) != expects.bytes:
         return Refusal(
             f"expected {expects.bytes} bytes, found {len(body)}",
             "Correct the size, or name the file that is meant.",
             1,
+            hollow=False,
         )
     if expects.contains.encode() not in body:
         return Refusal(
             f"expected a body that contains {expects.contains!r}, found none of it in {len(body)} bytes",
             "Correct `contains`, or name the file that is meant.",
             1,
+            hollow=False,
         )
     return None
 

@@ -35,7 +35,10 @@ from site_builder.values import Digest
 
 
 class Store(Protocol):
-    """Where bytes are kept under their digest; `get` has them re-hashed, `put` is atomic."""
+    """Where bytes are kept under their digest, used by several threads at once.
+
+    `get` has the bytes re-hashed, `put` is atomic.
+    """
 
     def has(self, digest: str, /) -> bool:
         """Whether bytes of this digest are kept."""
@@ -208,7 +211,7 @@ def read_url(url: str, policy: Policy, most: int | None = None) -> bytes:
     from site_builder.errors import UnreachableError
 
     try:
-        with Transport(policy, Index(url=url, ca_file=policy.ca_file)) as transport:
+        with Transport(policy, Index(url=url), "the host of the address given") as transport:
             return transport.operator(Meter(), most).body
     except Unread as unread:
         raise UnreachableError.at("the address given", unread.problem, unread.remedy) from None
@@ -236,9 +239,7 @@ class _Run:
         self._read_file = read_file
         self._progress = progress
         self._workers = workers
-        self._searches = [
-            _Search(source, _standing_entry(source, locked.get(source.id))) for source in sources
-        ]
+        self._searches = [_Search(source, _standing_entry(source, locked.get(source.id))) for source in sources]
         self._artifacts = {artifact.file: artifact for artifact in lock.artifacts}
         self._listings: dict[str, Listing | Unread] = {}
         self._yanked: set[str] = set()
@@ -254,9 +255,7 @@ class _Run:
             self._search(open_searches)
         self._confirm_origins()
         outcomes = tuple(self._outcomes[search.source.id] for search in self._searches)
-        return FetchReport(
-            outcomes=outcomes, lock=self._new_lock(outcomes), yanked=tuple(sorted(self._yanked))
-        )
+        return FetchReport(outcomes=outcomes, lock=self._new_lock(outcomes), yanked=tuple(sorted(self._yanked)))
 
     def _needs_nothing(self, search: _Search) -> bool:
         if search.locked is None:
@@ -283,16 +282,16 @@ class _Run:
                 self._done(search)
             return
         pool = ThreadPoolExecutor(self._workers)
-        try:
-            with transport:
+        with transport:
+            try:
                 self._list(searches, transport, index, pool)
                 self._rounds(searches, transport, pool)
-        except BaseException:
-            # Whoever waits for a host must not keep the process alive.
-            transport.given_up.set()
-            raise
-        finally:
-            pool.shutdown(cancel_futures=True)
+            except BaseException:
+                # Whoever waits for a host must not keep the process alive.
+                transport.given_up.set()
+                raise
+            finally:
+                pool.shutdown(cancel_futures=True)
 
     def _list(
         self,
@@ -348,9 +347,7 @@ class _Run:
                 search.give(unread)
             else:
                 search.give(
-                    self._judged(
-                        search, answer.body, answer.media_type, locator.origin, "direct", answer.contacted
-                    )
+                    self._judged(search, answer.body, answer.media_type, locator.origin, "direct", answer.contacted)
                 )
         elif isinstance(locator, FileLocator):
             search = group[0]
@@ -382,9 +379,7 @@ class _Run:
             readings = read_wheel(transport, listed, meters, self._stored, limits)
         else:
             # What is locked is told by its digest; what is new is told by the whole file's.
-            new = any(search.expected is None for search in group) or any(
-                search.locked is None for search in group
-            )
+            new = any(search.expected is None for search in group) or any(search.locked is None for search in group)
             readings = read_sdist(transport, listed, meters, limits, whole=new)
         contacted = transport.roles(listed.url)
         for name, reading in readings:
@@ -400,9 +395,7 @@ class _Run:
                 if isinstance(reading, NoMember):
                     search.give(self._absent(reading, artifact, origin, contacted, name, integrity))
                 else:
-                    search.give(
-                        self._judged(search, reading.body, "", origin, integrity, contacted, artifact)
-                    )
+                    search.give(self._judged(search, reading.body, "", origin, integrity, contacted, artifact))
 
     def _compare(self, listed: Listed) -> None:
         """Refuse a file that the index states otherwise than before."""
@@ -432,11 +425,11 @@ class _Run:
     ) -> _Given:
         """The answer, its bytes in the store if they are what is looked for."""
         digest = Digest.of(body)
-        refused = refusal(search.source, body, media_type)
-        if refused is not None and (
-            search.locked is None or refused.exit_code == 3 or "LFS" in refused.problem
-        ):
-            return refused
+        if digest != search.expected:
+            refused = refusal(search.source, body, media_type)
+            # Where others are expected, bytes that lack something are other bytes; a login page is no answer.
+            if refused is not None and (refused.hollow or search.expected is None):
+                return refused
         if search.expected in (None, digest):
             self._store.put(body)
         return _Answer(
@@ -475,9 +468,7 @@ class _Run:
         if self._progress:
             received = sum(found.meter.received for found in self._searches)
             self._progress(
-                Progress(
-                    done=len(self._outcomes), total=len(self._searches), received=received, outcome=outcome
-                )
+                Progress(done=len(self._outcomes), total=len(self._searches), received=received, outcome=outcome)
             )
 
     def _outcome(self, search: _Search) -> Outcome:
@@ -493,9 +484,7 @@ class _Run:
         source = search.source
         asked = search.taken or search.others or search.failures or search.absences
         if not asked and (not locked.held or self._store.has(locked.digest)):
-            state: State = (
-                "absent" if locked.standing == "absent" else "at hand" if locked.held else "recorded"
-            )
+            state: State = "absent" if locked.standing == "absent" else "at hand" if locked.held else "recorded"
             return Outcome(source=source.id, state=state, entry=locked)
         other = next(iter(search.others), None)
         if locked.mutability == "immutable" and (other or search.absences):
@@ -530,9 +519,7 @@ class _Run:
         if source.lacking is not None:
             return self._lacking(search, source.lacking)
         if search.absences and not search.failures:
-            return Outcome(
-                source=source.id, state="absent", entry=self._entry(source, search.absences[0], "absent")
-            )
+            return Outcome(source=source.id, state="absent", entry=self._entry(source, search.absences[0], "absent"))
         return self._failed(search, None)
 
     def _lacking(self, search: _Search, reason: str) -> Outcome:
@@ -573,9 +560,7 @@ class _Run:
             source=source.id,
             state="failed",
             entry=locked,
-            problem=Problem(
-                where=source.where, problem=f"{source.id}: {'; '.join(said)}", remedy=deciding.remedy
-            ),
+            problem=Problem(where=source.where, problem=f"{source.id}: {'; '.join(said)}", remedy=deciding.remedy),
             exit_code=deciding.exit_code,
         )
 
@@ -645,11 +630,7 @@ def _standing_entry(source: Source, entry: LockEntry | None) -> LockEntry | None
         return entry
     if entry.standing == "recorded":
         return entry if source.recorded is not None and source.recorded.digest == entry.digest else None
-    return (
-        entry
-        if source.lacking or any(locator.origin == entry.origin for locator in source.locators)
-        else None
-    )
+    return entry if source.lacking or any(locator.origin == entry.origin for locator in source.locators) else None
 
 
 def _recorded_entry(source: Source, recorded: Recorded) -> LockEntry:

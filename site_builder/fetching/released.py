@@ -174,9 +174,7 @@ class Listing:
         """Return the names of the version's files in one form: evidence that another is not among them."""
         wanted = _version(version)
         return strict.canonical_json(
-            sorted(
-                name for name in self._files if wanted is not None and _version_of(name, self.page) == wanted
-            )
+            sorted(name for name in self._files if wanted is not None and _version_of(name, self.page) == wanted)
         )
 
 
@@ -192,9 +190,7 @@ def _version_of(file: str, project: str) -> Version | None:
     if "/" in file or "\\" in file:
         return None
     try:
-        name, version = (
-            parse_wheel_filename(file)[:2] if file.endswith(".whl") else parse_sdist_filename(file)
-        )
+        name, version = parse_wheel_filename(file)[:2] if file.endswith(".whl") else parse_sdist_filename(file)
     except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion):
         return None
     return version if name == project else None
@@ -254,9 +250,7 @@ class _Source:
         if self._validators is None:
             self._validators = answer.validators
         elif answer.validators != self._validators:
-            raise Unread(
-                f"expected {self._listed.file} to stay as it is, found that it changed meanwhile", _AGAIN
-            )
+            raise Unread(f"expected {self._listed.file} to stay as it is, found that it changed meanwhile", _AGAIN)
         return answer.body
 
 
@@ -374,9 +368,7 @@ def read_wheel(
 def _directory(archive: zipfile.ZipFile, listed: Listed, limits: Limits) -> Mapping[str, zipfile.ZipInfo]:
     found = archive.infolist()
     if len(found) > limits.entries:
-        raise Unread(
-            f"expected at most {limits.entries} members in {listed.file}, found {len(found)}", _AGAIN
-        )
+        raise Unread(f"expected at most {limits.entries} members in {listed.file}, found {len(found)}", _AGAIN)
     infos = {info.filename: info for info in found}
     if len(infos) != len(found):
         twice = next(name for name, times in Counter(info.filename for info in found).items() if times > 1)
@@ -408,13 +400,9 @@ def _stated(record: bytes, listed: Listed) -> Mapping[str, tuple[str, int]]:
             )
         name, digest, size = row
         if name in stated:
-            raise Unread(
-                f"expected each member once in {listed.file}'s RECORD, found {name} twice", _AGAIN, 1
-            )
+            raise Unread(f"expected each member once in {listed.file}'s RECORD, found {name} twice", _AGAIN, 1)
         algorithm, _, value = digest.partition("=")
-        hexadecimal = (
-            base64.urlsafe_b64decode(value + "=" * (-len(value) % 4)).hex() if algorithm == "sha256" else ""
-        )
+        hexadecimal = base64.urlsafe_b64decode(value + "=" * (-len(value) % 4)).hex() if algorithm == "sha256" else ""
         stated[name] = (f"sha256:{hexadecimal}", int(size) if size else -1)
     return stated
 
@@ -433,9 +421,7 @@ def _without_reading(
         return MemberBody(body=record, whole=False)
     if (member in infos) != (member in stated):
         has, lacks = ("directory", "RECORD") if member in infos else ("RECORD", "directory")
-        return Unread(
-            f"expected {member} in the {lacks} of {listed.file}, found it in its {has} only", _AGAIN, 1
-        )
+        return Unread(f"expected {member} in the {lacks} of {listed.file}, found it in its {has} only", _AGAIN, 1)
     if member not in infos:
         return NoMember(listing=record, named="RECORD")
     body = stored(stated[member][0])
@@ -502,9 +488,7 @@ def _inflated(archive: zipfile.ZipFile, info: zipfile.ZipInfo, listed: Listed, l
         or info.flag_bits & 1
         or info.compress_type not in _DEFLATED_OR_STORED
     ):
-        raise Unread(
-            f"expected {info.filename} of {listed.file} to be a plain file, found another kind", _AGAIN
-        )
+        raise Unread(f"expected {info.filename} of {listed.file} to be a plain file, found another kind", _AGAIN)
     if info.file_size > limits.member_bytes or info.file_size > limits.ratio * max(info.compress_size, 1):
         raise Unread(
             f"expected {info.filename} of {listed.file} to be at most {limits.member_bytes} bytes and at most"
@@ -649,9 +633,7 @@ def _members_of(
         for info in archive:
             names.append(info.name)
             if len(names) > limits.entries:
-                raise Unread(
-                    f"expected at most {limits.entries} members in {listed.file}, found more", _AGAIN
-                )
+                raise Unread(f"expected at most {limits.entries} members in {listed.file}, found more", _AGAIN)
             unpacked.allow(info.size + _HEADERS)
             if info.name not in wanted:
                 continue

@@ -2,8 +2,8 @@
 
 Two doors. Addresses that content chose must be public at every hop; those that the operator chose may be
 private, and lead only to hosts that the index itself named. Each name is resolved once, every address of it is
-judged, and the connection goes to a judged address, under the name's own certificate. What the bytes mean is
-for others to say.
+judged, the connection goes to a judged address under the name's own certificate. What the bytes mean is for
+others to say.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ _MIB = 1024 * 1024
 _TO_FOLLOW = frozenset({301, 302, 303, 307, 308})
 _TO_RETRY = frozenset({408, 425, 429})
 _TLS_NOT_YET_VALID = 9
+_LATER = "Fetch again when the network and the host answer."
 _SLICE = 0.5
 """Seconds after which a waiting read looks whether the run was given up."""
 
@@ -99,10 +100,12 @@ class Unread(Exception):
 class _Again(Exception):
     """An attempt that failed and may be repeated, after `wait` seconds if the host said so."""
 
-    def __init__(self, problem: str, wait: float | None = None) -> None:
+    def __init__(self, problem: str, wait: float | None = None, *, unconnected: bool = False) -> None:
         super().__init__(problem)
         self.problem = problem
         self.wait = wait
+        self.unconnected = unconnected
+        self.host: _Host | None = None
 
 
 class _Refused(Exception):
@@ -330,9 +333,10 @@ class _OperatorDoor(_Door):
     """For the index and the hosts that its answers name, which may be private where the index itself is."""
 
     def __init__(
-        self, policy: Policy, context: ssl.SSLContext, given_up: threading.Event, own: httpx.URL
+        self, policy: Policy, context: ssl.SSLContext, given_up: threading.Event, own: httpx.URL, rule: str
     ) -> None:
         super().__init__(policy, context, given_up)
+        self._rule = rule
         self._own = (own.host, _port(own))
         self._named = {self._own}
         self._inside: bool | None = None
@@ -354,12 +358,17 @@ class _OperatorDoor(_Door):
         if url.scheme not in ("http", "https"):
             raise _Refused("an address on the network, found one of another kind")
         if (url.host, _port(url)) not in self._named:
-            raise _Refused("a host that the package index named, found another one")
+            raise _Refused(f"{self._rule}, found another one")
         if url.userinfo and not first:
             raise _Refused("an address without a name and password, found one with them")
 
     def shown(self, url: httpx.URL) -> str:
-        return f"the {INDEX}" if self.role(url) == INDEX else FILE_HOST
+        return _said(self.role(url))
+
+
+def _said(role: str) -> str:
+    """The role as messages name it."""
+    return {INDEX: f"the {INDEX}", FILE_HOST: f"the {INDEX}'s file host"}.get(role, role)
 
 
 def _port(url: httpx.URL) -> int:
@@ -372,8 +381,9 @@ def _port(url: httpx.URL) -> int:
 class _Host:
     """One host's turn-taking: how many at once, how far apart, and until when it asked to be left alone."""
 
-    def __init__(self, policy: Policy, connections: int, spacing: float) -> None:
+    def __init__(self, policy: Policy, connections: int, spacing: float, wait: Callable[[float], None]) -> None:
         self._policy = policy
+        self._wait = wait
         self._turns = threading.Semaphore(connections)
         self._lock = threading.Lock()
         self._spacing = spacing
@@ -393,19 +403,21 @@ class _Host:
             while True:
                 with self._lock:
                     if self.closed is not None:
-                        raise _Refused(self.closed)
+                        raise Unread(self.closed, _LATER)
                     wait = self._free_at - self._policy.clock()
                     if wait <= 0:
                         self._free_at = self._policy.clock() + self._spacing
                         break
-                self._policy.sleep(wait)
+                self._wait(wait)
             yield
 
 
 class Transport:
     """Both doors, open for one run."""
 
-    def __init__(self, policy: Policy, index: Index | None = None) -> None:
+    def __init__(
+        self, policy: Policy, index: Index | None = None, rule: str = f"a host that the {INDEX} named"
+    ) -> None:
         self._policy = policy
         self._limits = policy.limits
         self.given_up = threading.Event()
@@ -417,7 +429,7 @@ class Transport:
         if index is not None:
             self._url = _parsed(index.url)
             self._secret = (self._url.username, self._url.password) if self._url.userinfo else None
-            self._operator = _OperatorDoor(policy, context, self.given_up, self._url)
+            self._operator = _OperatorDoor(policy, context, self.given_up, self._url, rule)
         self._hosts: dict[tuple[str, int], _Host] = {}
         self._lock = threading.Lock()
 
@@ -444,9 +456,7 @@ class Transport:
             Unread: it is not to be had.
         """
         door, url = self._chosen()
-        return self._read(
-            door, url, {}, most or self._limits.file_bytes, lambda _: "the address given", meter
-        )
+        return self._read(door, url, {}, most or self._limits.file_bytes, lambda _: "the address given", meter)
 
     def listing(self, project: str, accept: str, meter: Meter) -> Answer:
         """Return the index's page on a project.
@@ -496,6 +506,13 @@ class Transport:
             raise RuntimeError("no address of the operator was given")
         return self._operator, self._url
 
+    def _wait(self, seconds: float) -> None:
+        while seconds > 0:
+            if self.given_up.is_set():
+                raise GivenUp
+            self._policy.sleep(min(seconds, _SLICE))
+            seconds -= _SLICE
+
     def _host(self, url: httpx.URL, door: _Door) -> _Host:
         key = (url.host, _port(url))
         with self._lock:
@@ -505,6 +522,7 @@ class Transport:
                     self._policy,
                     self._limits.content_connections if content else self._limits.index_connections,
                     self._limits.spacing if content else 0.0,
+                    self._wait,
                 )
             return self._hosts[key]
 
@@ -519,31 +537,31 @@ class Transport:
         piece: tuple[int, int, int] | None = None,
     ) -> Answer:
         """Read with patience: what may pass is tried again, what is refused or denied is not."""
-        spent, name = 0.0, role(url)
+        spent, name = 0.0, _said(role(url))
         for attempt in range(1, self._limits.attempts + 1):
             started = self._policy.clock()
             try:
-                return self._followed(
-                    door, url, headers, most, role, meter, piece, self._limits.reading - spent
-                )
+                return self._followed(door, url, headers, most, role, meter, piece, self._limits.reading - spent)
             except _Refused as refusal:
                 raise Unread(f"expected {refusal}", "Correct the address, or leave the source out.") from None
             except _Again as again:
                 spent += self._policy.clock() - started
-                host = self._host(url, door)
-                tried = f"{attempt} attempt{'s' if attempt > 1 else ''}"
+                problem = f"expected an answer from {name}, found {again.problem}"
                 if again.wait is not None and again.wait > self._limits.longest_wait:
-                    host.closed = f"an answer from {name}, found that it asked to be left alone for a while"
-                    raise Unread(f"expected {host.closed}", "Fetch again later.") from None
+                    problem = f"expected an answer from {name}, found that it asks to be left alone for longer"
+                    if again.host:
+                        again.host.closed = problem
+                    raise Unread(problem, "Fetch again later.") from None
                 if attempt == self._limits.attempts or spent >= self._limits.reading:
-                    raise Unread(
-                        f"expected an answer from {name}, found {again.problem} ({tried})",
-                        "Fetch again when the network and the host answer.",
-                    ) from None
-                if again.wait is not None:
-                    host.hold(again.wait)
+                    if again.unconnected and again.host:
+                        # What stands at the same host would wait as long for nothing.
+                        again.host.closed = problem
+                    tried = f"{attempt} attempt{'s' if attempt > 1 else ''}"
+                    raise Unread(f"{problem} ({tried})", _LATER) from None
+                if again.wait is not None and again.host:
+                    again.host.hold(again.wait)
                 else:
-                    self._policy.sleep(self._policy.jitter() * min(30.0, 0.5 * 2 ** (attempt - 1)))
+                    self._wait(self._policy.jitter() * min(30.0, 0.5 * 2 ** (attempt - 1)))
         raise AssertionError("unreachable")
 
     def _followed(
@@ -570,9 +588,14 @@ class Transport:
             chain.append(door.shown(url))
             if (name := role(url)) not in contacted:
                 contacted.append(name)
-            with self._host(url, door).turn():
+            host = self._host(url, door)
+            with host.turn():
                 deadline = deadline or self._policy.clock() + seconds
-                found = self._asked(door, url, headers, most, name, meter, piece, deadline)
+                try:
+                    found = self._asked(door, url, headers, most, name, meter, piece, deadline)
+                except _Again as again:
+                    again.host = host
+                    raise
             if isinstance(found, Answer):
                 return Answer(
                     body=found.body,
@@ -609,21 +632,19 @@ class Transport:
             "write": limits.silence,
             "pool": limits.silence,
         }
-        request = httpx.Request(
-            "GET", url.copy_with(userinfo=b"", fragment=None), headers=self._headers(url, headers)
-        )
+        request = httpx.Request("GET", url.copy_with(userinfo=b"", fragment=None), headers=self._headers(url, headers))
         request.extensions = {"timeout": waits}
         try:
             response = door.transport.handle_request(request)
             try:
                 if response.status_code in _TO_FOLLOW:
                     return _target(response, url)
-                _judge_head(response, name, piece, most, self._limits)
-                body = self._body(response, most, name)
+                _judge_head(response, _said(name), piece, most, self._limits)
+                body = self._body(response, most, _said(name))
             finally:
                 response.close()
         except (httpx.HTTPError, httpcore.ProtocolError, ssl.SSLError, OSError) as error:
-            raise _in_words(error, name, self._policy.clock() >= deadline) from None
+            raise _in_words(error, _said(name), self._policy.clock() >= deadline) from None
         finally:
             meter.add(name, 1, budget.received)
         head = response.headers
@@ -720,9 +741,7 @@ def _judge_head(
         )
     declared = head.get("content-length")
     if declared is None and "chunked" not in head.get("transfer-encoding", "").lower():
-        raise Unread(
-            f"expected {name} to say how long its answer is, found no length", "Name an address that says it."
-        )
+        raise Unread(f"expected {name} to say how long its answer is, found no length", "Name an address that says it.")
     if declared is not None and declared.isdigit() and int(declared) > most:
         raise Unread(
             f"expected at most {most} bytes from {name}, found {declared} declared",
@@ -762,9 +781,9 @@ def _in_words(error: Exception, name: str, late: bool) -> Exception:
     if late:
         return _Again("an answer too slow for the time allowed")
     if isinstance(error, httpx.ConnectTimeout):
-        return _Again("no connection in time")
+        return _Again("no connection in time", unconnected=True)
     if isinstance(error, httpx.ConnectError):
-        return _Again("no connection")
+        return _Again("no connection", unconnected=True)
     if isinstance(error, httpx.TimeoutException):
         return _Again("silence")
     return _Again("an answer that broke off")
