@@ -12,10 +12,8 @@ from functools import cached_property
 from html import escape
 from typing import Annotated, Final, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
-from site_builder import strict
 from site_builder.errors import GuideError, Problem
 from site_builder.figures import UNIT_OUTSIDE, Figure, Vocabulary, is_digest, reads, stands_in
 from site_builder.figures import nearest as nearest_text
@@ -37,6 +35,7 @@ from site_builder.guides import (
     read_cells,
 )
 from site_builder.receipts import Cell, Ledger, Result, SourceRow, UnknownAddress, nearest
+from site_builder.records import Record, loaded, validated
 from site_builder.values import shown
 
 SECTIONS: Final = (
@@ -46,21 +45,15 @@ SECTIONS: Final = (
 """The parts of a receipt's body that an exhibit may show by name, beside its results."""
 
 
-class Outbound(BaseModel):
+class Outbound(Record):
     """A page elsewhere that no receipt stands on, and why a reader is sent there."""
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
-    )
 
     url: Annotated[str, Field(pattern=r"^(?:https?://|mailto:)\S+$")]
     purpose: Annotated[str, Field(min_length=1)]
     rel: Annotated[str, Field(pattern=r"^[a-z]+(?: [a-z]+)*$")] | None = None
 
 
-class _LinksFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _LinksFile(Record):
     links: tuple[Outbound, ...]
 
 
@@ -181,23 +174,8 @@ def read_links(body: bytes, where: str) -> Mapping[str, Outbound]:
     Raises:
         GuideError: the file is not a list of them, or names one twice.
     """
-    try:
-        value, lines = strict.load_yaml_lines(body, where)
-    except strict.LoadError as error:
-        raise GuideError.at(error.place, error.problem, error.remedy) from None
-    try:
-        links = _LinksFile.model_validate(value).links
-    except ValidationError as error:
-        detail = error.errors(include_url=False)[0]
-        path = at = tuple(detail["loc"])
-        while at and at not in lines:
-            at = at[:-1]
-        name = ".".join(str(part) for part in path)
-        raise GuideError.at(
-            f"{where}:{lines.get(at, 1)}",
-            f"{name}: {detail['msg']}",
-            "Write links: and for each its url, its purpose and, where one applies, its rel.",
-        ) from None
+    value, lines = loaded(body, where, "yaml", GuideError)
+    links = validated(value, lines, where, _LinksFile, GuideError).links
     by_url = {link.url: link for link in links}
     if len(by_url) != len(links):
         urls = [link.url for link in links]

@@ -19,24 +19,18 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, Field
 
 from site_builder import strict
 from site_builder.errors import GuideError, Problem
 from site_builder.figures import ASIDE, Figure, Vocabulary, figures, whole
 from site_builder.receipts import nearest
+from site_builder.records import Lines, Record, validated
 
 BLOCKS: Final = ("verdict", "callout", "faq", "signature", "preconditions", "cta")
 """The names that `:::` may open."""
 SCHEMES: Final = ("receipt", "source", "tool", "https", "http", "mailto")
 """The schemes that a link may have; one without a scheme stays on the site."""
-
-
-class _Record(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
-    )
 
 
 def _is_day(text: str) -> str:
@@ -57,7 +51,7 @@ Pin = Annotated[str, AfterValidator(_is_pin)]
 Words = Annotated[str, Field(min_length=1)]
 
 
-class Exemption(_Record):
+class Exemption(Record):
     """A text whose figures stand on no receipt: how it reads, how often, and why that is right."""
 
     text: Words
@@ -65,14 +59,14 @@ class Exemption(_Record):
     why: Words
 
 
-class Related(_Record):
+class Related(Record):
     """Another guide, and what a reader finds there and not here."""
 
     guide: Words
     reason: Words
 
 
-class FrontMatter(_Record):
+class FrontMatter(Record):
     """What an editor says about a guide or a page before its prose."""
 
     title: Words
@@ -385,45 +379,26 @@ def _divided(body: bytes, where: str) -> tuple[str, str]:
     return markdown, front + "\n"
 
 
-def _front_matter(text: str, where: str) -> tuple[FrontMatter, strict.Lines]:
+def _front_matter(text: str, where: str) -> tuple[FrontMatter, Lines]:
     try:
         value, lines = strict.load_yaml_lines(text.encode(), where, first_line=2)
     except strict.LoadError as error:
         raise GuideError.at(error.place, error.problem, error.remedy) from None
-    try:
-        front = FrontMatter.model_validate(value)
-    except ValidationError as error:
-        raise GuideError(*_field_problems(error, where, lines)) from None
+    front = validated(value, lines, where, FrontMatter, GuideError)
     audits = Counter(pin.partition("@")[0] for pin in front.receipts)
-    wrong = [f"{audit} pinned {times} times" for audit, times in audits.items() if times > 1]
+    wrong = [f"one pin of {audit}, found {times}" for audit, times in audits.items() if times > 1]
     if bool(front.reviewed) != bool(front.reviewed_by):
-        wrong.append("reviewed without reviewedBy, or the reverse")
+        wrong.append("reviewed and reviewedBy together, found one of them")
     if front.status == "published" and front.published is None:
-        wrong.append("status published without the day in published")
+        wrong.append("the day of publication in published, found none")
     if wrong:
         raise GuideError(
             *(
-                Problem(where=f"{where}:1", problem=f"found {text}", remedy="Correct the front matter.")
+                Problem(where=f"{where}:1", problem=f"expected {text}", remedy="Correct the front matter.")
                 for text in wrong
             )
         )
     return front, lines
-
-
-def _field_problems(error: ValidationError, where: str, lines: strict.Lines) -> Iterator[Problem]:
-    known = [to_camel(name) for name in FrontMatter.model_fields]
-    for detail in error.errors(include_url=False):
-        path = at = tuple(detail["loc"])
-        while at and at not in lines:
-            at = at[:-1]
-        name = ".".join(str(part) for part in path)
-        problem, remedy = f"{name}: {detail['msg']}", "Correct the front matter."
-        if detail["type"] == "extra_forbidden":
-            near = ", ".join(nearest(name, known)) or ", ".join(known)
-            problem, remedy = f"expected a key of the front matter, found {name!r}", f"It may be {near}."
-        elif detail["type"] == "missing":
-            problem, remedy = f"expected {name} in the front matter, found none", f"Write `{name}:`."
-        yield Problem(where=f"{where}:{lines.get(at, 1)}", problem=problem, remedy=remedy)
 
 
 def _shown_fields(front: FrontMatter) -> Iterator[tuple[strict.Path, str]]:
@@ -777,7 +752,7 @@ class _Reader:
 
     # The whole
 
-    def count_exempt(self, lines: strict.Lines) -> None:
+    def count_exempt(self, lines: Lines) -> None:
         """Hold each exemption to its count, and count the figures that it covers."""
         for place, entry in enumerate(self.exempt):
             line = lines.get(("exempt", place), 1)

@@ -73,7 +73,9 @@ def _problems(found: ValidationError, lines: Lines, where: str) -> Iterator[Prob
             continue
         seen.add(at)
         name = ".".join(str(part) for part in detail["loc"])
-        said = detail["msg"].removeprefix("Value error, ")
+        said = {"extra_forbidden": "expected a known key, found this one", "missing": "expected it, found nothing"}.get(
+            detail["type"], detail["msg"].removeprefix("Value error, ")
+        )
         yield Problem(
             where=f"{where}:{lines.get(at, 1)}",
             problem=f"{name}: {said}" if name else said,
