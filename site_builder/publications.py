@@ -1,8 +1,8 @@
 """Publications: the log of what was published, each line chained to the one before it by digest.
 
-The chain shows a line that was rewritten, moved or dropped between others. It can't show that its last lines are
+The chain shows a line that was rewritten, moved or dropped between others. It cannot show that its last lines are
 missing: `check` finds those by the numbered receipts that no line names, and where the receipts went with them, only
-the public copy tells (`verify` with the site's address). Reading and adding to the file on the disk is `project`'s work.
+the public copy tells (`verify` with its address). Reading the file and adding to it is `project`'s work.
 """
 
 from __future__ import annotations

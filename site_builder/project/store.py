@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,12 +32,10 @@ class Store:
     root: Path
 
     def has(self, digest: str) -> bool:
-        """Return whether something is stored under the digest; only `get` says whether it is sound."""
-        folder, name = _place(digest)
+        """Return whether the bytes are at hand and sound; damaged ones are not, so that `fetch` replaces them."""
         try:
-            with opened_folder(self.root, folder) as opened:
-                return stat.S_ISREG(os.stat(name, dir_fd=opened, follow_symlinks=False).st_mode)
-        except OSError:
+            return self.get(digest) is not None
+        except SourceError:
             return False
 
     def get(self, digest: str, where: str = "") -> bytes | None:
