@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -29,6 +29,23 @@ class Seen:
     value: Plain
     at: Mapping[str, str | int]
     region: str
+
+    def read_as(self, value: Plain) -> Seen:
+        """Return the same place under the name that the audit gives to what stands there."""
+        return replace(self, value=value)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Searched:
+    """What a search over a whole source found: with nothing found, an absence, as wide as `bytes` and `definitions` say.
+
+    The same matcher must find something on a control, or the search proves nothing.
+    """
+
+    matcher: str
+    bytes: int
+    definitions: int
+    found: int
 
 
 class ReadingError(Exception):
