@@ -27,6 +27,8 @@ _ORDER = (
     "snapshots",
     "boundary",
     "receipts",
+    "lineage",
+    "checking",
     "audits",
     "editorial",
     "publications",

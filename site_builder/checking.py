@@ -1,0 +1,135 @@
+"""Checking what was published by what it says of itself: a saved receipt, or a site by its list of files.
+
+The bytes come from whoever reads them, a folder or an address. Nothing else is needed; whether they are the ones that
+were published, the log says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Literal
+
+from pydantic import Field, JsonValue, ValidationError
+
+from site_builder import receipts, strict
+from site_builder.errors import EvidenceError, Problem
+from site_builder.receipts import Ledger
+from site_builder.records import Record
+from site_builder.sources import DigestText
+from site_builder.values import Digest, Expression, ValueRefused, evaluate, shown
+
+MANIFEST = "build-manifest.json"
+SUMS = "SHA256SUMS"
+
+_AGAIN = "Download it again; where it is the same, what is published there is not what was built."
+_RECEIPT = re.compile(r"receipts/[^/]+/[^/]+/receipt\.json")
+
+
+class _File(Record):
+    path: str
+    bytes: str
+    digest: DigestText
+
+
+class _Manifest(Record):
+    schema_: Literal["build-manifest/1"] = Field(alias="schema")
+    url: str
+    builder: str
+    versions: Mapping[str, str]
+    files: tuple[_File, ...]
+
+
+def check_receipt(body: bytes, where: str) -> Iterator[Problem]:
+    """Yield what is wrong with a receipt: its form, its id, and each value that its own expression does not yield.
+
+    Raises:
+        ReceiptError: the bytes are no receipt.
+    """
+    ledger = receipts.opened(body, where)
+    keep = "Compare it with the public copy: a receipt is written once and never edited."
+    if receipts.written(ledger.receipt) != body:
+        yield Problem(where=where, problem="expected the one form of a receipt, found another", remedy=keep)
+    issued = ledger.receipt.issued.operation_id
+    if (derived := receipts.operation_id(ledger.receipt)) != issued:
+        yield Problem(where=where, problem=f"operationId: expected {derived}, found {issued}", remedy=keep)
+    for at, expected, found in _unyielded(ledger):
+        yield Problem(where=where, problem=f"{at}: expected {expected} (recomputed), found {found}", remedy=keep)
+
+
+def recomputed(ledger: Ledger) -> tuple[int, int]:
+    """Return how many values and invariants of a receipt can be computed again without the audit's own script."""
+    values = sum(expression != "opaque" for expression in ledger.expressions.values())
+    return values, sum(item.expression != "opaque" for item in ledger.receipt.body.invariants)
+
+
+def _unyielded(ledger: Ledger) -> Iterator[tuple[str, str, str]]:
+    for address, expression in ledger.expressions.items():
+        if expression == "opaque":
+            continue
+        stated = ledger.cell(address).value
+        try:
+            value = ledger.recomputed(address)
+        except (ValueRefused, LookupError, ArithmeticError) as error:
+            yield address, f"a value ({error})", shown(stated)
+        else:
+            if value.text != stated.text:
+                yield address, shown(value), shown(stated)
+    for item in ledger.receipt.body.invariants:
+        if not item.broken_by:
+            yield item.id, "something that can break it", "nothing"
+        if item.expression == "opaque":
+            continue
+        try:
+            holds = evaluate(_plain(item.expression), lambda leaf: ledger.cell(leaf).value).text
+        except (ValueRefused, LookupError, ArithmeticError) as error:
+            holds = str(error)
+        if holds != "yes":
+            yield item.id, "a relation that holds", str(holds)
+
+
+def _plain(expression: JsonValue) -> Expression:
+    return [_plain(item) for item in expression] if isinstance(expression, list) else str(expression)
+
+
+def check_site(names: Collection[str] | None, read: Callable[[str], bytes | None], where: str) -> Iterator[Problem]:
+    """Yield where a site is not what its manifest and its list of digests say, and what is wrong with its receipts.
+
+    `names` are the files that are there, where that can be told; `read` returns a file's bytes or nothing.
+    """
+    manifest, sums = read(MANIFEST), read(SUMS)
+    for name, body in ((MANIFEST, manifest), (SUMS, sums)):
+        if body is None:
+            yield Problem(where=f"{where}/{name}", problem="expected the file, found none", remedy="Name a built site.")
+    if manifest is None or sums is None:
+        return
+    try:
+        listed = {file.path: file for file in _Manifest.model_validate(strict.load_json(manifest, where)).files}
+    except (strict.LoadError, ValidationError):
+        yield Problem(where=f"{where}/{MANIFEST}", problem="expected a manifest, found something else", remedy=_AGAIN)
+        return
+    stated = {path: file.digest.removeprefix("sha256:") for path, file in listed.items()}
+    stated[MANIFEST] = Digest.of(manifest).removeprefix("sha256:")
+    if sums != "".join(f"{digest}  {path}\n" for path, digest in sorted(stated.items())).encode():
+        yield Problem(
+            where=f"{where}/{SUMS}", problem="expected the digests of the manifest, found others", remedy=_AGAIN
+        )
+    for path, file in listed.items():
+        body = read(path)
+        if body is None:
+            yield Problem(where=f"{where}/{path}", problem="expected the file, found none", remedy=_AGAIN)
+        elif (found := Digest.of(body)) != file.digest or str(len(body)) != file.bytes:
+            yield Problem(
+                where=f"{where}/{path}",
+                problem=f"expected {file.digest} of {file.bytes} bytes, found {found} of {len(body)}",
+                remedy=_AGAIN,
+            )
+        elif _RECEIPT.fullmatch(path):
+            try:
+                yield from check_receipt(body, f"{where}/{path}")
+            except EvidenceError as error:
+                yield from error.problems
+    for name in sorted(set(names or ()) - {*listed, MANIFEST, SUMS}):
+        yield Problem(
+            where=f"{where}/{name}", problem="expected only what the manifest lists, found this", remedy="Remove it."
+        )
