@@ -111,10 +111,12 @@ class Host:
                 pass
 
             def finish_request(self, request: Any, address: Any) -> None:
-                if tls is not None:
-                    request.settimeout(5)
-                    request = tls.wrap_socket(request, server_side=True)
-                super().finish_request(request, address)
+                if tls is None:
+                    super().finish_request(request, address)
+                    return
+                request.settimeout(5)
+                with tls.wrap_socket(request, server_side=True) as wrapped:
+                    super().finish_request(wrapped, address)
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self.port: int = self._server.server_address[1]

@@ -305,10 +305,6 @@ class _Door:
         """Refuse the address itself, before anything is looked up."""
         raise NotImplementedError
 
-    def shown(self, url: httpx.URL) -> str:
-        """How messages name it."""
-        raise NotImplementedError
-
 
 class _ContentDoor(_Door):
     """For addresses that content chose: public ones over https, and what the policy trusts."""
@@ -319,14 +315,11 @@ class _ContentDoor(_Door):
 
     def admit(self, url: httpx.URL, first: bool) -> None:  # noqa: ARG002
         if url.userinfo:
-            raise _Refused(f"an address without a name and password, found one to {self.shown(url)}")
+            raise _Refused(f"an address without a name and password, found one to {_shown(url)}")
         if f"{url.host}:{_port(url)}" in self.policy.trusted:
             return
         if url.scheme != "https" or _port(url) != 443:
-            raise _Refused(f"an https address on the usual port, found {self.shown(url)}")
-
-    def shown(self, url: httpx.URL) -> str:
-        return f"{url.scheme}://{url.host}{url.path if url.scheme in ('http', 'https') else ''}"
+            raise _Refused(f"an https address on the usual port, found {_shown(url)}")
 
 
 class _OperatorDoor(_Door):
@@ -362,8 +355,10 @@ class _OperatorDoor(_Door):
         if url.userinfo and not first:
             raise _Refused("an address without a name and password, found one with them")
 
-    def shown(self, url: httpx.URL) -> str:
-        return _said(self.role(url))
+
+def _shown(url: httpx.URL) -> str:
+    """An address that content chose, as messages name it: without a password and what a query may hide."""
+    return f"{url.scheme}://{url.host}{url.path if url.scheme in ('http', 'https') else ''}"
 
 
 def _said(role: str) -> str:
@@ -447,7 +442,7 @@ class Transport:
             Unread: it is not to be had, or not to be asked for.
         """
         found = _parsed(url)
-        return self._read(self._content, found, {}, self._limits.file_bytes, lambda _: found.host, meter)
+        return self._read(self._content, found, {}, self._limits.file_bytes, lambda hop: hop.host, meter)
 
     def operator(self, meter: Meter, most: int | None = None) -> Answer:
         """Return the whole body behind the address that the operator gave.
@@ -585,8 +580,9 @@ class Transport:
             except _Refused as refusal:
                 way = f" (redirected from {' to '.join(chain)})" if chain else ""
                 raise _Refused(f"{refusal}{way}") from None
-            chain.append(door.shown(url))
-            if (name := role(url)) not in contacted:
+            name = role(url)
+            chain.append(_shown(url) if door is self._content else _said(name))
+            if name not in contacted:
                 contacted.append(name)
             host = self._host(url, door)
             with host.turn():
@@ -641,6 +637,8 @@ class Transport:
                     return _target(response, url)
                 _judge_head(response, _said(name), piece, most, self._limits)
                 body = self._body(response, most, _said(name))
+                if piece is not None and len(body) != piece[1] - piece[0] + 1:
+                    raise _Again("less than the piece asked for")
             finally:
                 response.close()
         except (httpx.HTTPError, httpcore.ProtocolError, ssl.SSLError, OSError) as error:
