@@ -658,18 +658,15 @@ class _Reader:
                         "Make it a result or tables/<id>.yaml, and show it as ![caption](receipt:<id>).",
                     )
                 table += token.nesting
-            if (
-                table
-                or kind == "table_close"
-                or place < exhibit_until
-                or (token.hidden and kind.startswith("paragraph"))
-            ):
+            if table or kind == "table_close" or place < exhibit_until:
                 continue
             if kind == "container":
                 self._container(token.info, line, depth, frames)
             elif kind == "paragraph_open" and (image := _alone(tokens[place + 1])):
                 frame.flush().append(self._exhibit(image, line, depth))
                 exhibit_until = place + 3
+            elif token.hidden:
+                continue
             elif kind == "heading_open":
                 level, name = int(token.tag[1:]), next(ids)
                 frame.run.append(f'<h{level} id="{escape(name)}">')
