@@ -36,7 +36,7 @@ from site_builder.guides import (
 )
 from site_builder.receipts import Cell, Ledger, Result, SourceRow, UnknownAddress, nearest
 from site_builder.records import Record, loaded, validated
-from site_builder.values import shown
+from site_builder.values import plain, shown
 
 SECTIONS: Final = (
     *("sources", "artifacts", "reported", "assumptions", "observations", "absences", "fixtures"),
@@ -356,11 +356,10 @@ class _Desk:
         following = passage.plain[figure.end :].split(None, 1)
         texts = [figure.word, figure.text, *(f"{figure.text} {word.strip('.,;:()')}" for word in following[:1])]
         alike = [
-            f"[{text}](receipt:{'' if audit == self._own else audit + ':'}{address})"
-            for text in dict.fromkeys(texts)
+            f"[{read}](receipt:{'' if audit == self._own else audit + ':'}{address})"
             for audit, ledger in self._ledgers.items()
             for address, cell in ledger.cells.items()
-            if reads(text, cell)
+            if (read := next((text for text in texts if reads(text, cell)), None))
         ]
         self._problem(
             passage.at(figure.start),
@@ -618,13 +617,14 @@ def _coverage_problems(guide: Guide, coverage: Coverage, floor: Decimal) -> Iter
     elif coverage.claims < floor * (coverage.claims + coverage.exempt):
         yield Problem(
             where=f"{guide.where}:1",
-            problem=f"expected a coverage of {floor * 100:f} % or more, found {coverage.percent} % "
+            problem=f"expected a coverage of {plain(floor * 100)} % or more, found {coverage.percent} % "
             f"({coverage.claims} claims, {coverage.exempt} exempt figures)",
             remedy="Bind exempt figures to values of a receipt, or leave them out.",
         )
 
 
 _SIGNS_BEFORE = "+-−±~≈<>≤≥^$€£–._"
+_JOINTS = ("-", "–", "/")
 _SIGNS_AFTER = "%‰°+-−±^–_"
 
 
@@ -633,12 +633,12 @@ def _touching(passage: Passage, link: Link) -> str:
     text = passage.plain
     claims = [other for other in passage.links if other.scheme == "receipt"]
     before, after = text[max(link.start - 1, 0) : link.start], text[link.end : link.end + 1]
-    joined = before in ("-", "–") and any(other.end == link.start - 1 for other in claims)
+    joined = before in _JOINTS and any(other.end == link.start - 1 for other in claims)
     if before and not joined:
         decimal = before == "," and text[max(link.start - 2, 0) : link.start - 1].isdigit()
         if before.isalnum() or before in _SIGNS_BEFORE or decimal:
             return before
-    joined = after in ("-", "–") and any(other.start == link.end + 1 for other in claims)
+    joined = after in _JOINTS and any(other.start == link.end + 1 for other in claims)
     if after and not joined:
         decimal = after in ".,:/" and text[link.end + 1 : link.end + 2].isdigit()
         if after.isalnum() or after in _SIGNS_AFTER or decimal:
