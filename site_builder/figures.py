@@ -53,7 +53,7 @@ _PIECE = re.compile(rf"\w*[{_N}]\w*(?:[.,:/-]\w*[{_N}]\w*)*")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _NAME = re.compile(r"(?=[^\s]*[^\W\d_])\S+")
 _SPACE = re.compile(r"\s|$")
-_AROUND = "()[]{}<>\"'“”‘’«».,;:!?*_—" + ASIDE
+_AROUND = "()[]{}<>\"'“”‘’«».,;:!?*_—"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,12 +123,18 @@ def figures(text: str, vocabulary: Vocabulary) -> Sequence[Figure]:
     Two passes: one pattern with every number word and name in it takes longer than parsing the guide.
     """
     found = [
-        Figure(chunk.start() + piece.start(), chunk.start() + piece.end(), piece[0], chunk[0].strip(_AROUND))
+        Figure(chunk.start() + piece.start(), chunk.start() + piece.end(), piece[0], _word(chunk[0], piece.start()))
         for chunk in _CHUNK.finditer(text)
         for piece in _PIECE.finditer(vocabulary.without_names(chunk[0]))
     ]
     spelled = list(_spelled(text, vocabulary))
     return sorted([*found, *spelled], key=lambda figure: figure.start) if spelled else found
+
+
+def _word(chunk: str, place: int) -> str:
+    """The word around a place in a run of characters, as a message quotes it."""
+    end = chunk.find(ASIDE, place)
+    return chunk[chunk.rfind(ASIDE, 0, place) + 1 : end if end >= 0 else None].strip(_AROUND)
 
 
 def _spelled(text: str, vocabulary: Vocabulary) -> Iterator[Figure]:
@@ -148,7 +154,7 @@ def _spelled(text: str, vocabulary: Vocabulary) -> Iterator[Figure]:
             continue
         if previous is not None:
             yield previous
-        previous = Figure(match.start(), match.end(), match[0], chunk.strip(_AROUND))
+        previous = Figure(match.start(), match.end(), match[0], _word(chunk, match.start() - start))
     if previous is not None:
         yield previous
 
