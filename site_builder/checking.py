@@ -14,6 +14,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from site_builder import receipts, strict
 from site_builder.errors import EvidenceError, Problem
+from site_builder.publications import Log
 from site_builder.receipts import Ledger
 from site_builder.records import Record
 from site_builder.sources import DigestText
@@ -23,7 +24,7 @@ MANIFEST = "build-manifest.json"
 SUMS = "SHA256SUMS"
 
 _AGAIN = "Download it again; where it is the same, what is published there is not what was built."
-_RECEIPT = re.compile(r"receipts/[^/]+/[^/]+/receipt\.json")
+_RECEIPT = re.compile(r"receipts/([^/]+)/([^/]+)/receipt\.json")
 
 
 class _File(Record):
@@ -133,3 +134,26 @@ def check_site(names: Collection[str] | None, read: Callable[[str], bytes | None
         yield Problem(
             where=f"{where}/{name}", problem="expected only what the manifest lists, found this", remedy="Remove it."
         )
+
+
+def against_log(manifest: bytes, log: Log, where: str) -> Iterator[Problem]:
+    """Yield each numbered receipt of a published site that this log does not name: its last lines may be missing here.
+
+    This is what finds a log whose end was dropped together with the receipts.
+    """
+    try:
+        listed = _Manifest.model_validate(strict.load_json(manifest, where)).files
+    except (strict.LoadError, ValidationError):
+        return
+    named = {(entry.audit, str(entry.version)): entry.file_digest for entry in log.publications}
+    for file in listed:
+        match = _RECEIPT.fullmatch(file.path)
+        if match is None or match[2] == "draft":
+            continue
+        expected = named.get((match[1], match[2]))
+        if expected != file.digest:
+            yield Problem(
+                where=f"{where}/{file.path}",
+                problem=f"expected {expected or 'no such receipt'} in {log.where}, found {file.digest} published",
+                remedy="One of the two was cut short or rewritten: restore log and receipts before you publish.",
+            )

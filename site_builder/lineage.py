@@ -165,6 +165,8 @@ def _digests(ledger: Ledger) -> Mapping[str, str]:
 
 def _needs(ledger: Ledger, address: str) -> Iterator[str]:
     """Yield the addresses that a value was computed from, each once."""
+    if ledger.cell(address).own_key:
+        return
     found: Iterable[str] = ()
     expression = ledger.expressions.get(address)
     result = ledger.results.get(address.split("/", 1)[0])

@@ -22,12 +22,12 @@ from site_builder.errors import EvidenceError
 from site_builder.inputs import File, Inputs
 from site_builder.project import disk, output
 from site_builder.project.carried import Carried, inputs_digest
-from site_builder.project.output import Exchanged
+from site_builder.project.output import Exchanged, Published
 from site_builder.project.reading import read_inputs
 from site_builder.project.store import Store
 from site_builder.values import Digest
 
-__all__ = ["Carried", "Exchanged", "Project", "Store", "Writer", "inputs_digest"]
+__all__ = ["Carried", "Exchanged", "Project", "Published", "Store", "Writer", "inputs_digest"]
 
 _WAIT_SECONDS = 5.0
 _AT_MOST = 256 * 1024 * 1024
@@ -79,9 +79,7 @@ class Project:
                 ) from None
         try:
             since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            disk.replace(
-                self.root, ".build/holder", f"`{verb}` (process {os.getpid()}, since {since})\n".encode()
-            )
+            disk.replace(self.root, ".build/holder", f"`{verb}` (process {os.getpid()}, since {since})\n".encode())
             with disk.in_words(self.root, "dist"):
                 self._tidy()
             yield Writer(self)
@@ -175,13 +173,6 @@ class Writer:
 
 
 def _inside(where: str) -> str:
-    if (
-        "/" not in where
-        or "\\" in where
-        or "\0" in where
-        or any(part in ("", ".", "..") for part in where.split("/"))
-    ):
-        raise EvidenceError.at(
-            where, "expected a path inside the repository, found another", "Name another file."
-        )
+    if "/" not in where or "\\" in where or "\0" in where or any(part in ("", ".", "..") for part in where.split("/")):
+        raise EvidenceError.at(where, "expected a path inside the repository, found another", "Name another file.")
     return where

@@ -37,16 +37,11 @@ class Carried:
     def written(self) -> bytes:
         """Return the bytes to keep: their own digest, then the units."""
         body = strict.dump_json(
-            {
-                unit: {"inputs": inputs, "verdict": verdict}
-                for unit, (inputs, verdict) in sorted(self.units.items())
-            }
+            {unit: {"inputs": inputs, "verdict": verdict} for unit, (inputs, verdict) in sorted(self.units.items())}
         )
         return Digest.of(body).encode() + b"\n" + body
 
 
 def inputs_digest(parts: Mapping[str, str]) -> Digest:
     """Return one digest over named ones; another when any of them changes, comes or goes."""
-    return Digest.of(
-        "".join(f"{len(name)} {name} {digest}\n" for name, digest in sorted(parts.items())).encode()
-    )
+    return Digest.of("".join(f"{len(name)} {name} {digest}\n" for name, digest in sorted(parts.items())).encode())

@@ -10,13 +10,13 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from site_builder.errors import EvidenceError, Problem, UsageError
-from site_builder.project.disk import in_words, kind
+from site_builder.project.disk import in_words, kind, opened_folder, read, unreadable
 
 MANIFEST = "build-manifest.json"
 """What every site holds: the list of its files. Where it is missing, no build made the folder."""
@@ -25,6 +25,7 @@ _UNLISTED = frozenset({MANIFEST, "SHA256SUMS"})
 _PART = re.compile(r"[A-Za-z0-9._@+-]{1,200}")
 _LEFT = re.compile(r"\.dist-(?:[0-9]+|next|last)")
 _SHOWN = 20
+_AT_MOST = 256 * 1024 * 1024
 
 Exchange: TypeAlias = Callable[[Path, Path], bool]
 
@@ -77,6 +78,37 @@ def write_site(root: Path, site: Iterable[tuple[str, bytes]], exchange: Exchange
         return Exchanged(written=stage.written, kept=stage.kept, removed=removed)
     finally:
         _remove_left(root)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A folder that is said to be a built site, read without following a link out of it."""
+
+    folder: Path
+
+    def names(self) -> Sequence[str]:
+        """Return the paths of everything that lies in it, folders with a slash."""
+        found = dict(_tree(self.folder, ""))
+        listed = {f"{folder}/" for folder in _folders_of(path for path in found if not path.endswith("/"))}
+        return sorted(found.keys() - listed)
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's bytes, or nothing where there is none.
+
+        Raises:
+            EvidenceError: something else than a regular file stands there.
+        """
+        where = f"{self.folder.name}/{path}"
+        if any(part in ("", ".", "..") for part in path.split("/")):
+            return None
+        parent, _, name = path.rpartition("/")
+        try:
+            with opened_folder(self.folder, parent) as opened:
+                return read(opened, name, where, _AT_MOST)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise EvidenceError(unreadable(where, error)) from None
 
 
 def tidy(root: Path) -> None:

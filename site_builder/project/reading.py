@@ -42,9 +42,7 @@ _PLACES: tuple[tuple[str, str, int], ...] = (
     (rf"templates(?:/{_NAME})*", _NAME, 4 * _MIB),
 )
 _FILES = tuple((re.compile(folder), re.compile(name), at_most) for folder, name, at_most in _PLACES)
-_FOLDERS = re.compile(
-    "|".join((*(folder for folder, _, _ in _PLACES), rf"content/(?:{'|'.join(_CONTENT_FOLDERS)})"))
-)
+_FOLDERS = re.compile("|".join((*(folder for folder, _, _ in _PLACES), rf"content/(?:{'|'.join(_CONTENT_FOLDERS)})")))
 _RESERVED = re.compile(r"(?:content/(?:guides|pages|policies)|evidence)/(?:aux|con|index|nul|prn)(?:\.md)?")
 """Names that mean something else to a server or to another system's disk."""
 
@@ -94,11 +92,7 @@ def read_inputs(root: Path, stored: Stored) -> Inputs:
             "Run this in the project's own folder, or name it with --root.",
         )
     problems: list[Problem] = []
-    files = {
-        file.where: file
-        for top in ("content", "evidence", "templates")
-        for file in _walk(root, top, problems)
-    }
+    files = {file.where: file for top in ("content", "evidence", "templates") for file in _walk(root, top, problems)}
     audits = [_audit(name, below, problems) for name, below in _by_audit(files).items()]
     if problems:
         # No leaf of the tree: an editor, an author and a publisher may each have something to do.
@@ -185,9 +179,7 @@ def _twins(names: Iterable[str]) -> Mapping[str, str]:
 
 def _at_most(folder: str, name: str) -> int | None:
     """Return how large the file may be, or nothing where it has no place."""
-    return next(
-        (size for where, what, size in _FILES if where.fullmatch(folder) and what.fullmatch(name)), None
-    )
+    return next((size for where, what, size in _FILES if where.fullmatch(folder) and what.fullmatch(name)), None)
 
 
 def _expected_in(folder: str) -> str:
@@ -199,9 +191,7 @@ def _expected_in(folder: str) -> str:
 
 def _below(files: Mapping[str, File], folder: str, suffix: str = "") -> dict[str, File]:
     start = len(folder)
-    return {
-        where[start:].removesuffix(suffix): file for where, file in files.items() if where.startswith(folder)
-    }
+    return {where[start:].removesuffix(suffix): file for where, file in files.items() if where.startswith(folder)}
 
 
 def _by_audit(files: Mapping[str, File]) -> Mapping[str, Mapping[str, File]]:
@@ -252,9 +242,7 @@ def _builder() -> Digest:
     digest = sha256()
     for path in sorted((*package.rglob("*.py"), package.parent / "build.py")):
         with suppress(FileNotFoundError):
-            digest.update(
-                f"{path.relative_to(package.parent).as_posix()} {Digest.of(path.read_bytes())}\n".encode()
-            )
+            digest.update(f"{path.relative_to(package.parent).as_posix()} {Digest.of(path.read_bytes())}\n".encode())
     return Digest("sha256:" + digest.hexdigest())
 
 
