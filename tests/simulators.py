@@ -16,6 +16,7 @@ import ssl
 import tarfile
 import threading
 import time
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -342,13 +343,11 @@ def wheel(
             if padding:
                 archive.writestr(zipfile.ZipInfo(f"padding/{number}"), bytes(padding))
             archive.writestr(_info(member), body, zipfile.ZIP_DEFLATED)
-        if twice is not None:
-            import warnings
-
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if twice is not None:
                 archive.writestr(_info(twice), b"another")
-        archive.writestr(_info(name), record(rows), zipfile.ZIP_DEFLATED)
+            archive.writestr(_info(name), record(rows), zipfile.ZIP_DEFLATED)
     return out.getvalue()
 
 

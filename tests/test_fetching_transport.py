@@ -167,7 +167,7 @@ def test_too_large_an_answer(net, reply, found_):
         "    Name a smaller file, or raise the limit."
     ] == list(map(str, report.problems))
     assert 1 == len(net.web.asked)
-    assert 1_000_000 + 2 * 65536 + 4096 > report.spent["web.test"].bytes
+    assert 1_000_000 + 2 * 65536 + 4096 > report.spent["host that content named"].bytes
 
 
 def _limits(**changed: Any) -> Any:
@@ -288,7 +288,7 @@ def test_burst_of_failures_passes(net):
     report, _ = run(net)
 
     assert 0 == report.exit_code
-    assert 3 == len(net.web.asked) == report.spent["web.test"].requests
+    assert 3 == len(net.web.asked) == report.spent["host that content named"].requests
 
 
 @pytest.mark.parametrize(
@@ -761,7 +761,7 @@ def test_tls_with_the_right_name(secure):
     report, _ = run(secure, which)
 
     assert 0 == report.exit_code
-    assert {"its file host": 1, "package index": 1, "web.test": 1} == {
+    assert {"its file host": 1, "package index": 1, "host that content named": 1} == {
         role: cost.requests for role, cost in report.spent.items()
     }
 

@@ -43,8 +43,8 @@ class Store(Protocol):
     def has(self, digest: str, /) -> bool:
         """Whether bytes of this digest are kept."""
 
-    def get(self, digest: str, /) -> bytes:
-        """Return the bytes of this digest."""
+    def get(self, digest: str, /) -> bytes | None:
+        """Return the bytes of this digest, or nothing where they are not kept."""
 
     def put(self, body: bytes, /) -> str:
         """Keep the bytes and return their digest."""
@@ -96,7 +96,7 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FetchReport:
-    """What became of all sources, in their order, and what it cost. It holds no address and no host."""
+    """What became of all sources, in their order, and what it cost. Costs go by role, never by host."""
 
     outcomes: tuple[Outcome, ...]
     lock: Lock

@@ -28,6 +28,7 @@ from site_builder.fetching.index import Index
 
 INDEX: Final = "package index"
 FILE_HOST: Final = "its file host"
+CONTENT_HOST: Final = "host that content named"
 
 _KIB = 1024
 _MIB = 1024 * 1024
@@ -129,8 +130,8 @@ class Meter:
 
     @property
     def received(self) -> int:
-        """The bytes of all roles."""
-        return sum(received for _, received in self.spent.values())
+        """The bytes of all roles, also while another thread counts."""
+        return sum(received for _, received in list(self.spent.values()))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -644,7 +645,7 @@ class Transport:
         except (httpx.HTTPError, httpcore.ProtocolError, ssl.SSLError, OSError) as error:
             raise _in_words(error, _said(name), self._policy.clock() >= deadline) from None
         finally:
-            meter.add(name, 1, budget.received)
+            meter.add(CONTENT_HOST if door is self._content else name, 1, budget.received)
         head = response.headers
         return Answer(
             body=body,
