@@ -1,0 +1,361 @@
+"""The site: a publication and its templates in, `(path, bytes)` out, one file at a time.
+
+What is shown has passed the gates; nothing is judged here but the links between the built pages. Writing files is
+`project`'s work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, cast
+from urllib.parse import quote
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined, TemplateNotFound
+from markupsafe import Markup
+
+from site_builder import strict
+from site_builder.bindings import Bound
+from site_builder.errors import GuideError
+from site_builder.guides import ExhibitPlace, Reference
+from site_builder.inputs import File, Version
+from site_builder.receipts import Result
+from site_builder.site import files, reading
+from site_builder.site.heads import Head, ReceiptHead
+from site_builder.site.links import Links
+from site_builder.site.publication import (
+    AuditPage,
+    Contributor,
+    Correction,
+    Evidence,
+    GuidePage,
+    Publication,
+    Site,
+    Tool,
+    read_contributors,
+    read_site,
+)
+from site_builder.site.shown import Shown, unit
+from site_builder.values import Digest
+
+__all__ = [
+    "RESERVED_IDS",
+    "AuditPage",
+    "Contributor",
+    "Correction",
+    "Evidence",
+    "GuidePage",
+    "Publication",
+    "Site",
+    "Tool",
+    "href",
+    "read_contributors",
+    "read_site",
+    "render",
+]
+
+RESERVED_IDS = frozenset({"main", "verdict", "contents", "evidence", "contributors", "guides"})
+"""The ids that templates use on a page of prose: no heading may take one."""
+
+_PAGES = {
+    "home": "",
+    "methods": "methods/",
+    "about": "about/",
+    "editorial-policy": "editorial-policy/",
+}
+
+
+def href(reference: Reference) -> str:
+    """Return where a link of a guide leads, as an address below the site's root or as the editor wrote it."""
+    match reference.kind:
+        case "claim":
+            return f"/receipts/{reference.audit}/#{reference.target}"
+        case "source":
+            return f"/receipts/{reference.audit}/#source:{reference.target}"
+        case "tool":
+            return f"/tools/{_tool_file(reference.target)}"
+        case _:
+            return reference.target
+
+
+def _tool_file(name: str) -> str:
+    return name if name.endswith(".py") else f"{name.replace('-', '_')}.py"
+
+
+def render(publication: Publication, templates: Mapping[str, File]) -> Iterator[tuple[str, bytes]]:
+    """Yield every file of the site, one at a time, in one order; the last ones say what was built.
+
+    Raises:
+        GuideError: a link between pages leads nowhere, said once all of them are built.
+    """
+    press = _Press(publication=publication, templates=templates)
+    listed: list[tuple[str, int, str]] = []
+    for path, body in press.files():
+        listed.append((path, len(body), Digest.of(body)))
+        yield path, body
+    press.check_links()
+    manifest = files.manifest(publication, sorted(listed))
+    yield "build-manifest.json", manifest
+    listed.append(("build-manifest.json", len(manifest), Digest.of(manifest)))
+    yield "SHA256SUMS", files.sums(sorted(listed))
+
+
+@dataclass
+class _Press:
+    """One run of the render: what it has seen so far, and nothing that another run could see."""
+
+    publication: Publication
+    templates: Mapping[str, File]
+    heads: list[Head] = field(default_factory=list)
+    receipts: list[ReceiptHead] = field(default_factory=list)
+    lines: dict[tuple[str, str], int] = field(default_factory=dict)
+    """By page and address as written, the line of its file that links within the site."""
+
+    def __post_init__(self) -> None:
+        self.site = self.publication.site
+        self.links = Links(url=self.site.url)
+        for path in ("build-manifest.json", "SHA256SUMS"):
+            self.links.file(path)
+
+    @cached_property
+    def static(self) -> Mapping[str, tuple[str, bytes]]:
+        """By name, a static file's path with a digest in it, and its bytes."""
+        found = {}
+        for name, file in self.templates.items():
+            if name.startswith("static/"):
+                stem, dot, suffix = name.rpartition(".")
+                found[name.removeprefix("static/")] = (
+                    f"{stem}-{file.digest.partition(':')[2][:12]}{dot}{suffix}",
+                    file.body,
+                )
+        return found
+
+    @cached_property
+    def environment(self) -> Environment:
+        """The templates, each compiled once."""
+
+        def load(name: str) -> tuple[str, str, None]:
+            if (file := self.templates.get(name)) is None:
+                raise TemplateNotFound(name)
+            return file.body.decode(), name, None
+
+        environment = Environment(
+            loader=FunctionLoader(cast(Any, load)),
+            autoescape=True,
+            undefined=StrictUndefined,
+            finalize=reading.visible,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+            cache_size=-1,
+        )
+        environment.filters |= {
+            "date": reading.date,
+            "digest": reading.digest,
+            "size": reading.size,
+            "grouped": lambda number: f"{number:,}",
+            "phrase": reading.phrase,
+            "html": _markup,
+            "unit": unit,
+            "numeric": lambda column: reading.numeric(column.kind),
+            "pretty": lambda record: strict.dump_json(record).decode().rstrip("\n"),
+            "plain": lambda text: ", ".join(text) if isinstance(text, tuple) else text,
+        }
+        environment.globals |= {
+            "site": self.site,
+            "versions": self.publication.versions,
+            "builder": self.publication.builder,
+            "static": {name: path for name, (path, _) in self.static.items()},
+            "highlighted": _highlighted,
+            "correction_link": self._correction_link,
+        }
+        return environment
+
+    def files(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the site's files but those that list the others."""
+        for path, body in self.static.values():
+            yield self._file(path, body)
+        for guide in self.publication.guides:
+            yield self._guide(guide)
+        for head in self.heads:
+            for alias in head.front.aliases:
+                yield self._page(f"{alias.strip('/')}/index.html", "moved.html", to=f"/{head.path}", listed=False)
+        for audit in self.publication.audits:
+            yield from self._audit(audit)
+        for tool in self.publication.tools.values():
+            yield self._file(f"tools/{tool.file}", tool.body)
+        yield from self._pages()
+        yield self._file("schema/receipt/1.json", files.schema(self.site))
+        yield self._file("feed.xml", files.atom(self.site, self.heads))
+        yield self._file("feed.json", files.json_feed(self.site, self.heads))
+        yield self._file("sitemap.xml", files.sitemap(self.site, self._mapped()))
+        yield self._file("robots.txt", files.robots(self.site))
+
+    def check_links(self) -> None:
+        """Return, once every link between the pages leads somewhere.
+
+        Raises:
+            GuideError: one does not.
+        """
+        if problems := self.links.problems(lambda page, written: self.lines.get((page, written))):
+            raise GuideError(*problems)
+
+    def _file(self, path: str, body: bytes) -> tuple[str, bytes]:
+        self.links.file(path)
+        return path, body
+
+    def _page(self, path: str, template: str, *, where: str = "", **values: Any) -> tuple[str, bytes]:
+        if where:
+            self.links.wheres[path] = where
+        address = path.removesuffix("index.html")
+        text = self.environment.get_template(template).render(path=f"/{address}", **values)
+        return path, self.links.page(path, text, absolute=path == "404.html").encode()
+
+    def _written(self, path: str, bound: Bound) -> str:
+        """Take note of where a page's prose links within the site, and return the file that it was written in."""
+        for passage in bound.guide.passages:
+            for link in passage.links:
+                if not link.scheme:
+                    self.lines.setdefault((path, link.target), link.line)
+        return bound.guide.where
+
+    def _guide(self, guide: GuidePage) -> tuple[str, bytes]:
+        bound, front = guide.bound, guide.bound.guide.front
+        shown = {
+            pin: Shown(
+                ledger,
+                f"/receipts/{ledger.audit}/",
+                guide.cells[pin].rendered(href) if pin in guide.cells else {},
+            )
+            for pin, ledger in bound.ledgers.items()
+        }
+        own = shown[front.receipts[0]] if front.receipts else None
+        rendered = bound.rendered(href)
+        head = Head.of(guide.slug, bound, rendered, own.ledger if own else None)
+        # Only the head is kept: a thousand guides need no room for a thousand receipts.
+        self.heads.append(head)
+        path = f"{head.path}index.html"
+        return self._page(
+            path,
+            "guide.html",
+            where=self._written(path, bound),
+            listed=head.listed,
+            head=head,
+            rendered=rendered,
+            front=front,
+            coverage=bound.coverage,
+            shown=shown,
+            own=own,
+            authors=[self.publication.contributors[name] for name in front.authors],
+            exhibit=partial(self._exhibit, shown, {}),
+            metadata=files.json_ld(self.site, head, self.publication.contributors),
+        )
+
+    def _exhibit(self, shown: Mapping[str, Shown], numbers: dict[str, int], place: ExhibitPlace) -> Markup:
+        numbers["last"] = numbers.get("last", 0) + 1
+        values: dict[str, Any] = {"place": place, "number": numbers["last"], "result": None, "shown": None}
+        if place.kind == "tool":
+            tool = self.publication.tools[place.address]
+            values |= {"tool": tool, "code": _part(tool.body.decode(), place.part)}
+        else:
+            receipt = shown[place.pin]
+            values |= {"shown": receipt, "result": receipt.ledger.results.get(place.address)}
+        if place.kind == "fixture":
+            values["fixture"] = self.publication.fixtures[place.audit, place.address].decode()
+        return Markup(self.environment.get_template("exhibits/frame.html").render(values))
+
+    def _audit(self, audit: AuditPage) -> Iterator[tuple[str, bytes]]:
+        name = audit.ledger.audit
+        shown = Shown(audit.ledger, "", audit.cells.rendered(href) if audit.cells else {})
+        folder = f"receipts/{name}/"
+        for version, body in audit.versions.items():
+            yield self._file(f"{folder}{version}/receipt.json", body)
+        newest: Version = audit.ledger.receipt.issued.version
+        yield self._file(f"{folder}receipt.json", audit.versions[newest])
+        for result in audit.ledger.results.values():
+            if _has_rows(result):
+                yield self._file(f"{folder}{result.id}.csv", shown.csv(result))
+        yield self._page(
+            f"{folder}index.html",
+            "receipt.html",
+            listed=newest != "draft",
+            audit=audit,
+            shown=shown,
+            newest=newest,
+            guides=[head for head in self.heads if any(pin.rpartition("@")[0] == name for pin in head.pins)],
+        )
+        self.receipts.append(ReceiptHead.of(audit.ledger))
+
+    def _pages(self) -> Iterator[tuple[str, bytes]]:
+        listed: dict[str, Any] = {"heads": self.heads, "receipts": self.receipts, "listed": True}
+        corrections, log = self.publication.corrections, self.publication.log
+        for slug, bound in self.publication.pages.items():
+            path = f"{_PAGES.get(slug, f'{slug}/')}index.html"
+            yield self._page(
+                path,
+                "home.html" if slug == "home" else "page.html",
+                where=self._written(path, bound),
+                rendered=bound.rendered(href),
+                corrections=corrections,
+                contributors=self.publication.contributors.values() if slug == "about" else (),
+                **listed,
+            )
+        yield self._page("verify/index.html", "verify.html", **listed)
+        if self.publication.log_file:
+            yield self._file("log/publications.jsonl", self.publication.log_file)
+        yield self._page("log/index.html", "log.html", log=log, **listed)
+        yield self._page("corrections/index.html", "corrections.html", corrections=corrections, **listed)
+        yield self._page("404.html", "404.html", heads=self.heads, listed=False)
+
+    def _mapped(self) -> Iterator[tuple[str, str]]:
+        yield "", max((head.updated for head in self.heads if head.listed), default="")
+        for head in self.heads:
+            if head.listed:
+                yield head.path, head.updated
+        for receipt in self.receipts:
+            if receipt.version != "draft":
+                yield f"receipts/{receipt.audit}/", receipt.as_of
+        for path in ("about/", "corrections/", "editorial-policy/", "log/", "methods/", "verify/"):
+            yield path, ""
+
+    def _correction_link(self, title: str, path: str, pin: str = "") -> str:
+        contact, text = self.site.contact, f"Correction: {title}" + (f" ({pin})" if pin else "")
+        page = f"{self.site.url}{path.lstrip('/')}"
+        body = f"Page: {page}\nReceipt: {pin or 'none'}\n\nWhat it says:\n\nWhat is true, and where to see it:\n"
+        sign = "&" if "?" in contact else "?"
+        first = "subject" if contact.startswith("mailto:") else "title"
+        return f"{contact}{sign}{first}={quote(text)}&body={quote(body)}"
+
+
+def _has_rows(result: Result) -> bool:
+    return result.kind in ("table", "checklist") and bool(result.rows)
+
+
+def _markup(text: str) -> Markup:
+    """What the guide's parser rendered is markup already: its own text was escaped there."""
+    return Markup(text)
+
+
+def _part(code: str, name: str | None) -> str:
+    """Return one function or class of a Python file, with its decorators, or the whole file."""
+    if name is None:
+        return code
+    import ast
+
+    for node in ast.parse(code).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name:
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            return "\n".join(code.split("\n")[first - 1 : node.end_lineno]) + "\n"
+    return code
+
+
+def _highlighted(code: str, language: str) -> Markup:
+    """Return code with its tokens marked by class. What is plain text needs no highlighter, and none is loaded."""
+    if language == "text":
+        return Markup("<pre><code>{}</code></pre>").format(code)
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import get_lexer_by_name
+
+    return Markup(highlight(code, get_lexer_by_name(language), HtmlFormatter(nowrap=False, cssclass="code")))

@@ -1,0 +1,151 @@
+"""Reading: how a value, a date, a digest or an expression is shown to a reader.
+
+What is shown is markup that is already safe; what a value is, and how prose may write it, is decided upstream.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Final
+
+from markupsafe import Markup, escape
+
+from site_builder.values import Expression, Kind, Value, grouped, shown
+
+_MONTHS: Final = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def visible(text: object) -> object:
+    """Return the text with its control and direction characters spelled out: they would forge what is read."""
+    if not isinstance(text, str) or not _HIDDEN.search(text):
+        return text
+    spelled = _HIDDEN.sub(lambda match: f"\\u{{{ord(match[0]):x}}}", str(text))
+    return Markup(spelled) if isinstance(text, Markup) else spelled
+
+
+def bare(value: Value) -> str:
+    """Return a value as a reader reads it, without its unit: in a column, whose head has it."""
+    if isinstance(value.raw, Decimal):
+        return grouped(value.raw)
+    return shown(value) or "none"
+
+
+def reading(value: Value) -> Markup:
+    """Return a value with its unit."""
+    if value.kind == "digest" and value.known:
+        return digest(str(value.text))
+    text = shown(value) or "none"
+    return escape(text.replace(" ", "\u00a0", 1) if isinstance(value.raw, Decimal) else text)
+
+
+def digest(full: str) -> Markup:
+    """Return a digest that shows its first digits, copies whole and prints whole."""
+    name, colon, digits = full.partition(":")
+    if not colon or len(digits) <= 12:
+        return Markup('<code class="digest">{}</code>').format(full)
+    return Markup('<code class="digest">{}<span class="rest">{}</span></code>').format(
+        f"{name}:{digits[:12]}", digits[12:]
+    )
+
+
+def size(count: int) -> str:
+    """Return a number of bytes."""
+    return f"{count:,}\u00a0bytes" if count != 1 else "1\u00a0byte"
+
+
+def date(text: str) -> Markup:
+    """Return a day or a time as a reader writes it, with the exact text for machines."""
+    day = text[:10]
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", day) or not 1 <= int(day[5:7]) <= 12:
+        return escape(text)
+    written = f"{int(day[8:])}\u00a0{_MONTHS[int(day[5:7]) - 1]}\u00a0{day[:4]}"
+    return Markup('<time datetime="{}">{}</time>').format(text, written)
+
+
+def phrase(name: str) -> str:
+    """Return an id as words: `paddedHeads@1.2.0` is "padded heads (1.2.0)"."""
+    family, at, key = name.partition("@")
+    words = " ".join(
+        word if word[1:] != word[1:].lower() or (len(word) > 1 and word.isupper()) else word.lower()
+        for word in re.split(r"[-_ ]", _CAMEL.sub(" ", family))
+    )
+    return f"{words} ({key})" if at else words
+
+
+_INFIX: Final = {
+    "or": (1, " or "),
+    "and": (2, " and "),
+    "eq": (4, " = "),
+    "ne": (4, " ≠ "),
+    "lt": (4, " < "),
+    "le": (4, " ≤ "),
+    "gt": (4, " > "),
+    "ge": (4, " ≥ "),
+    "holds": (4, " includes "),
+    "add": (5, " + "),
+    "sub": (5, " − "),
+    "mul": (6, " × "),
+    "div": (6, " ÷ "),
+    "mod": (6, " mod "),
+}
+_LISTS: Final = {
+    "min": "the least of",
+    "max": "the greatest of",
+    "sum": "the sum of",
+    "count": "the number that hold of",
+}
+_FLAT: Final = frozenset({"add", "mul", "and", "or"})
+
+
+def formula(expression: Expression, leaf: Callable[[str], Markup]) -> Markup:
+    """Return an expression as a reader writes it, each leaf as `leaf` shows it."""
+    return _formula(expression, leaf)[0]
+
+
+def _formula(expression: Expression, leaf: Callable[[str], Markup]) -> tuple[Markup, int]:
+    if isinstance(expression, str):
+        return leaf(expression), 9
+    operation, operands = str(expression[0]), expression[1:]
+    if operation in ("and", "or") and len(operands) > 3:
+        heading = "all of" if operation == "and" else "any of"
+        return Markup("{} ({})").format(heading, _listed(operands, leaf)), 9
+    if operation in _INFIX:
+        level, sign = _INFIX[operation]
+        parts = []
+        for place, operand in enumerate(operands):
+            text, inner = _formula(operand, leaf)
+            loose = inner < level or (inner == level and (level == 4 or (place > 0 and operation not in _FLAT)))
+            parts.append(Markup("({})").format(text) if loose else text)
+        return Markup(sign if sign.isascii() and sign.strip().isalpha() else escape(sign)).join(parts), level
+    if operation in _LISTS:
+        return Markup("{} ({})").format(_LISTS[operation], _listed(operands, leaf)), 9
+    texts = [_formula(operand, leaf) for operand in operands]
+    if operation == "floordiv":
+        return Markup("⌊{} ÷ {}⌋").format(*(_bracketed(text, 7) for text in texts)), 9
+    if operation == "neg":
+        return Markup("−{}").format(_bracketed(texts[0], 7)), 7
+    if operation == "not":
+        return Markup("not {}").format(_bracketed(texts[0], 5)), 3
+    if operation == "if":
+        return Markup("{1} if {0}, else {2}").format(*(_bracketed(text, 1) for text in texts)), 0
+    return Markup("{}({})").format(operation, _listed(operands, leaf)), 9
+
+
+def _bracketed(shown: tuple[Markup, int], level: int) -> Markup:
+    return Markup("({})").format(shown[0]) if shown[1] < level else shown[0]
+
+
+def _listed(operands: list[Expression], leaf: Callable[[str], Markup]) -> Markup:
+    return Markup("; ").join(_formula(operand, leaf)[0] for operand in operands)
+
+
+def numeric(kind: Kind | None) -> bool:
+    """Return whether values of this kind are numbers, which stand under one another by their digits."""
+    return kind in (None, "number")

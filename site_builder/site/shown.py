@@ -1,0 +1,285 @@
+"""Shown: a receipt opened for readers. Its addresses have names, its tables cells, its values lineage both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+from typing import cast
+
+from markupsafe import Markup, escape
+
+from site_builder.receipts import Cell, Column, Ledger, Observation, Result, SourceRow
+from site_builder.site.reading import bare, formula, numeric, phrase, reading
+from site_builder.values import Expression, leaves, unit_name
+
+Cells = Mapping[tuple[str, str, str], str]
+"""The words of editorial cells as HTML, by table, row and column."""
+
+
+_LINK = Markup('<a href="{}">{}</a>')
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShownCell:
+    """One cell of a table: where it stands, how it reads, and its exact text where that differs."""
+
+    address: str
+    html: Markup
+    exact: str | None
+    look: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Family:
+    """Records that repeat over a list: those whose ids differ only behind the `@`."""
+
+    name: str
+    records: Sequence[SourceRow | Observation]
+
+    @property
+    def repeats(self) -> bool:
+        """Whether there is more than one."""
+        return len(self.records) > 1
+
+    def tally(self, field: str) -> str:
+        """Return how often each value of a field stands there, in the order of the first."""
+        found: dict[str, int] = {}
+        for record in self.records:
+            value = getattr(record, field)
+            text = ", ".join(value) if isinstance(value, tuple) else str(value)
+            found[text] = found.get(text, 0) + 1
+        if len(found) > 4:
+            return f"{len(found)} different values"
+        return " · ".join(f"{text} ({number})" if len(found) > 1 else text for text, number in found.items())
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A receipt as a page shows it. `page` is the address of its human view, empty on that page itself."""
+
+    ledger: Ledger
+    page: str = ""
+    words: Cells = field(default_factory=dict)
+
+    def href(self, address: str) -> str:
+        """Return where an address stands in the human view."""
+        return f"{self.page}#{address}"
+
+    def label(self, address: str, within: str = "") -> str:
+        """Return an address in words; a cell of the result that is read anyway (`within`) without its title."""
+        result_id, _, place = address.partition("/")
+        result = self.ledger.results.get(result_id)
+        if result is None or not place:
+            if result_id == "counts":
+                return f"count of {place}"
+            return result.title if result else phrase(address)
+        row, _, column_id = place.rpartition("/")
+        column = next((column.title for column in result.columns if column.id == column_id), column_id)
+        return f"{column} ({row})" if result_id == within else f"{result.title}, {column} ({row})"
+
+    @cached_property
+    def _values(self) -> Mapping[str, Markup]:
+        return {address: reading(cell.value) for address, cell in self.ledger.cells.items()}
+
+    def value(self, address: str) -> Markup:
+        """Return the value at an address, marked so that a saved page can be checked."""
+        cell = self.ledger.cell(address)
+        return Markup('<span class="value" data-address="{}" data-receipt="{}"{}>{}</span>').format(
+            address, self.ledger.pin, _exact(cell, self._values[address]), self._values[address]
+        )
+
+    def rows(self, result: Result) -> Iterator[tuple[str, Sequence[ShownCell]]]:
+        """Yield a table's rows: the row's id, and its cells."""
+        for row in result.rows:
+            row_id = str(row["id"])
+            yield (
+                row_id,
+                [self._cell(result, row_id, column) for column in result.columns],
+            )
+
+    def _cell(self, result: Result, row: str, column: Column) -> ShownCell:
+        address = f"{result.id}/{row}/{column.id}"
+        value = self.ledger.cells[address].value
+        written = self.words.get((result.id, row, column.id))
+        if written is not None:
+            html = Markup(written)
+        elif value.kind == "digest" or not numeric(column.kind):
+            html = reading(value)
+        else:
+            html = escape(bare(value))
+        text = value.text if isinstance(value.text, str) else " ".join(value.text)
+        plain = written is not None or value.kind == "digest" or html == escape(text)
+        look = "num" if numeric(column.kind) else "text" if column.kind == "text" else "words"
+        if not value.known:
+            look += " unknown"
+        return ShownCell(address=address, html=html, exact=None if plain else text, look=look)
+
+    def formula(self, expression: object, result: str = "") -> Markup:
+        """Return an expression in a reader's notation, each name a link to what it stands for."""
+        if expression in (None, "opaque"):
+            return Markup('<span class="opaque">computed by the audit’s own code</span>')
+        titles: Mapping[str, str] = {}
+        if result in self.ledger.results:
+            titles = {column.id: column.title for column in self.ledger.results[result].columns}
+        return formula(cast(Expression, expression), self._leaf(result, titles))
+
+    def _leaf(self, result: str, titles: Mapping[str, str]) -> Callable[[str], Markup]:
+        def leaf(name: str) -> Markup:
+            if name in titles:
+                return Markup('<span class="leaf">{}</span>').format(titles[name])
+            if name in self.ledger.cells:
+                return Markup('<a class="leaf" href="{}">{}</a>').format(
+                    self.href(name), self.label(name, within=result)
+                )
+            if not any(True for _ in leaves(name)):
+                return Markup('<span class="unit">{}</span>').format(name)
+            key = next(iter(titles.values()), "row").lower()
+            return Markup('<span class="leaf">{}</span>').format(self.label(name.replace("{row}", key), within=result))
+
+        return leaf
+
+    def inputs(self, result: Result) -> Sequence[Cell]:
+        """Return the values that a result's formulas name and that are not its own columns, each once."""
+        columns = {column.id for column in result.columns}
+        expressions = [result.expression, *(column.expression for column in result.columns)]
+        names = [name for expression in expressions if expression for name in leaves(cast(Expression, expression))]
+        found = dict.fromkeys(name for name in names if name not in columns and name in self.ledger.cells)
+        return [self.ledger.cells[name] for name in found]
+
+    @cached_property
+    def _lineage(self) -> tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]:
+        """By address, what it needs and what needs it, one step each; without a formula, what the audit named."""
+        needs: dict[str, dict[str, None]] = {}
+        body, cells = self.ledger.receipt.body, self.ledger.cells
+        for observation in body.observations:
+            needs[observation.id] = {f"source:{observation.source}": None}
+        for absence in body.absences:
+            needs[absence.id] = {f"source:{absence.source}": None}
+        for address, expression in self.ledger.expressions.items():
+            needs[address] = dict.fromkeys(name for name in leaves(expression) if name in cells)
+        for result in body.results:
+            named = dict.fromkeys(name for name in result.needs if name in cells or name in self.ledger.results)
+            for address in self._of(result):
+                if not needs.get(address) and not cells[address].own_key:
+                    needs[address] = named
+        for invariant in body.invariants:
+            if invariant.expression not in (None, "opaque"):
+                names = leaves(cast(Expression, invariant.expression))
+                needs[f"invariant:{invariant.id}"] = dict.fromkeys(name for name in names if name in cells)
+        users: dict[str, dict[str, None]] = {}
+        for address, named in needs.items():
+            for name in named:
+                users.setdefault(name, {})[address] = None
+        return (
+            {address: tuple(named) for address, named in needs.items()},
+            {address: tuple(named) for address, named in users.items()},
+        )
+
+    def _of(self, result: Result) -> Sequence[str]:
+        if result.kind == "value":
+            return (result.id,)
+        return [f"{result.id}/{row['id']}/{column.id}" for row in result.rows for column in result.columns]
+
+    def needs(self, address: str) -> Markup:
+        """Return links to what a value is made of, one step back."""
+        return self._links(self._lineage[0].get(address, ()), address)
+
+    def users(self, address: str) -> Markup:
+        """Return links to what is made of a value, one step on."""
+        return self._links(self._lineage[1].get(address, ()), address)
+
+    def _links(self, addresses: Sequence[str], within: str) -> Markup:
+        """Cells of one column stand together, each linked by its row."""
+        own = within.partition("/")[0]
+        groups: dict[str, list[str]] = {}
+        for address in addresses:
+            result, _, place = address.partition("/")
+            known = place and result in self.ledger.results
+            groups.setdefault(f"{result}/{place.rpartition('/')[2]}" if known else address, []).append(address)
+        said = []
+        for name, members in groups.items():
+            if len(members) == 1:
+                said.append(_LINK.format(self.href(members[0]), self._name(members[0], own)))
+                continue
+            rows = Markup(" ").join(
+                _LINK.format(self.href(address), address.partition("/")[2].rpartition("/")[0]) for address in members
+            )
+            said.append(Markup("{}: {}").format(self._column(name, own), rows))
+        return Markup(", ").join(said)
+
+    def _column(self, name: str, own: str) -> str:
+        result_id, _, column_id = name.partition("/")
+        result = self.ledger.results[result_id]
+        title = next((column.title for column in result.columns if column.id == column_id), column_id)
+        return title if result_id == own else f"{result.title}, {title}"
+
+    def _name(self, name: str, within: str) -> str:
+        kind, colon, rest = name.partition(":")
+        if colon:
+            return f"{'invariant' if kind == 'invariant' else 'source'} {rest}"
+        return self.label(name, within=within)
+
+    def traced(self, result: Result) -> Iterator[tuple[str, str, Markup, Markup, Markup]]:
+        """Yield a result's values: address, name, formula with its values filled in, what it needs, what needs it."""
+        for address in self._of(result):
+            expression = self.ledger.expressions.get(address)
+            yield (
+                address,
+                self.label(address, within=result.id),
+                Markup("") if expression is None or expression == "opaque" else self._filled(expression),
+                Markup("the key of its row") if self.ledger.cells[address].own_key else self.needs(address),
+                self.users(address),
+            )
+
+    def _filled(self, expression: Expression) -> Markup:
+        def leaf(name: str) -> Markup:
+            return self._values.get(name) or escape(name)
+
+        return formula(expression, leaf)
+
+    def families(self, records: Sequence[SourceRow] | Sequence[Observation]) -> Sequence[Family]:
+        """Return the records by what stands before their `@`; those without company come last, as one group."""
+        by_name: dict[str, list[SourceRow | Observation]] = {}
+        for record in records:
+            by_name.setdefault(record.id.partition("@")[0], []).append(record)
+        families = [Family(name=name, records=group) for name, group in by_name.items() if len(group) > 1]
+        single = [group[0] for group in by_name.values() if len(group) == 1]
+        return [*families, Family(name="", records=single)] if single else families
+
+    def place(self, at: Mapping[str, str | int] | None) -> str:
+        """Return where in its source an observation stands, in words."""
+        if not at:
+            return ""
+        said = dict(at)
+        first, last = said.pop("line", None), said.pop("lastLine", None)
+        lines = [] if first is None else [f"line {first}" if last in (None, first) else f"lines {first} to {last}"]
+        return ", ".join([*lines, *(f"{phrase(name)} {text}" for name, text in said.items())])
+
+    def csv(self, result: Result) -> bytes:
+        """Return a table as CSV: exact values, ids and units in the first line."""
+        units = [
+            f"{column.id} [{column.unit}]" if column.unit and column.unit != "1" else column.id
+            for column in result.columns
+        ]
+        lines = [["row", *units]]
+        for row in result.rows:
+            texts = (row[column.id] for column in result.columns)
+            lines.append([str(row["id"]), *(text if isinstance(text, str) else " ".join(text) for text in texts)])
+        return "".join(",".join(map(_quoted, line)) + "\n" for line in lines).encode()
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',"\r\n') else text
+
+
+def _exact(cell: Cell, shown: Markup) -> Markup:
+    text = cell.value.text if isinstance(cell.value.text, str) else " ".join(cell.value.text)
+    return Markup("") if shown == escape(text) else Markup(' data-value="{}"').format(text)
+
+
+def unit(column: Column) -> str:
+    """Return the unit that stands in a column's head, unless its title says it already."""
+    name = unit_name(column.unit, Decimal(2)) if column.unit else ""
+    return "" if name in column.title.lower().split() else name
