@@ -6,13 +6,20 @@ or network: the bytes come with the inputs, and what was checked goes back to wh
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
 from typing import Any
 
-from site_builder import audits, editorial, receipts, records, strict
-from site_builder.errors import AuditError, EvidenceError, Problem, ReceiptError, SourceError
+from site_builder import audits, editorial, publications, receipts, records, strict
+from site_builder.bindings import Bound, BoundCells, bind, bind_cells, read_links
+from site_builder.errors import AuditError, EvidenceError, GuideError, Problem, ReceiptError, SourceError
+from site_builder.figures import Vocabulary
+from site_builder.guides import Guide, read_guide, read_page
 from site_builder.inputs import AuditInputs, File, Inputs, Version
+from site_builder.publications import Log
 from site_builder.receipts import Absence, Body, Ledger, Observation, as_json
 from site_builder.snapshots import Snapshot
 from site_builder.sources import (
@@ -275,14 +282,17 @@ def computed(inputs: Inputs, audit: AuditInputs, held: Held, recorded: Mapping[s
 
 def recorded_in(receipt: receipts.Receipt) -> Mapping[str, Observation | Absence]:
     """Return what a receipt records as observed, by id."""
-    return {item.id: item for item in (*receipt.body.observations, *receipt.body.absences)}
+    observations: dict[str, Observation | Absence] = {item.id: item for item in receipt.body.observations}
+    return observations | {item.id: item for item in receipt.body.absences}
 
 
 def newest(audit: AuditInputs) -> tuple[Version, File] | None:
     """Return the receipt that the audit must reproduce: the draft where there is one, else the highest number."""
     if not audit.receipts:
         return None
-    version = "draft" if "draft" in audit.receipts else max(item for item in audit.receipts if item != "draft")
+    version: Version = "draft"
+    if version not in audit.receipts:
+        version = max(item for item in audit.receipts if item != "draft")
     return version, audit.receipts[version]
 
 
@@ -409,3 +419,180 @@ def _spoken(path: tuple[Any, ...], body: Any) -> str:
 def audit_names(inputs: Inputs) -> Sequence[str]:
     """Return the audits that take part: those with a receipt, or that have been fetched for one."""
     return [name for name, audit in inputs.audits.items() if audit.receipts]
+
+
+# The claim gate
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rules:
+    """What the site's settings ask of prose."""
+
+    vocabulary: Vocabulary
+    floor: Decimal
+    """The least coverage of a guide, from 0 to 1."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claimed:
+    """What the claim gate let pass: prose whose every binding holds."""
+
+    guides: Mapping[str, Bound]
+    """By slug."""
+    pages: Mapping[str, Bound]
+    """Pages and policies, by slug."""
+    cells: Mapping[str, BoundCells]
+    """By pin, the words of the editorial tables of receipts that are newest or pinned."""
+
+
+def claim_gate(inputs: Inputs, ledgers: Mapping[str, Ledger], rules: Rules) -> Claimed:
+    """Return all prose met with its receipts, once every binding resolves and every claim reads as its value.
+
+    Raises:
+        GuideError: with everything that is wrong in the guides, pages, policies and editorial tables.
+    """
+    desk = _Editing(inputs, ledgers, rules)
+    guides: dict[str, Bound] = {}
+    pages: dict[str, Bound] = {}
+    cells: dict[str, BoundCells] = {}
+
+    def guide(slug: str, file: File) -> None:
+        guides[slug] = desk.guide(read_guide(file.body, file.where, rules.vocabulary), rules.floor)
+
+    def page(slug: str, file: File) -> None:
+        pages[slug] = desk.guide(read_page(file.body, file.where, rules.vocabulary), Decimal(0))
+
+    def tables(pin: str) -> None:
+        cells[pin] = desk.cells(ledgers[pin])
+
+    written = {**inputs.pages, **inputs.policies}
+    gathered(
+        (
+            *(partial(guide, slug, file) for slug, file in inputs.guides.items()),
+            *(partial(page, slug, file) for slug, file in written.items()),
+            *(partial(_named_once, slug, inputs) for slug in inputs.pages if slug in inputs.policies),
+        )
+    )
+    pinned = [pin for bound in (*guides.values(), *pages.values()) for pin in bound.ledgers]
+    current = [f"{name}@{found[0]}" for name, audit in inputs.audits.items() if (found := newest(audit))]
+    gathered(partial(tables, pin) for pin in dict.fromkeys((*current, *pinned)) if pin in ledgers)
+    return Claimed(guides=guides, pages=pages, cells=cells)
+
+
+def _named_once(slug: str, inputs: Inputs) -> None:
+    raise GuideError.at(
+        inputs.policies[slug].where, f"expected a slug of its own, found {inputs.pages[slug].where}", "Rename one."
+    )
+
+
+class _Editing:
+    """What every guide is met with, made once."""
+
+    def __init__(self, inputs: Inputs, ledgers: Mapping[str, Ledger], rules: Rules) -> None:
+        self._inputs = inputs
+        self._ledgers = ledgers
+        self._rules = rules
+        self._links = read_links(inputs.links.body, inputs.links.where) if inputs.links else {}
+        self._tools = {name: dict(_tool_functions(audit)) for name, audit in inputs.audits.items()}
+        numbers = {
+            name: [number for number in audit.receipts if number != "draft"] for name, audit in inputs.audits.items()
+        }
+        self._newest = {name: max(found) for name, found in numbers.items() if found}
+
+    def guide(self, guide: Guide, floor: Decimal) -> Bound:
+        """Return the guide met with its receipts; an old pin may stay where the newest receipt says the same."""
+        old = {
+            pin: f"{audit}@{self._newest[audit]}"
+            for pin in guide.front.receipts
+            for audit, _, version in [pin.partition("@")]
+            if version != "draft" and audit in self._newest and version != str(self._newest[audit])
+        }
+        bound = self._bound(guide, floor, frozenset(old))
+        unchanged = frozenset(
+            pin for pin, latest in old.items() if latest in self._ledgers and not bound.moved(self._ledgers[latest])
+        )
+        return bound if unchanged == frozenset(old) else self._bound(guide, floor, unchanged)
+
+    def _bound(self, guide: Guide, floor: Decimal, unchanged: frozenset[str]) -> Bound:
+        return bind(
+            guide,
+            self._ledgers,
+            links=self._links,
+            tools=self._tools,
+            newest=self._newest,
+            unchanged=unchanged,
+            floor=floor,
+        )
+
+    def cells(self, ledger: Ledger) -> BoundCells:
+        """Return the words of a receipt's editorial tables, met with the receipts that they name."""
+        audit = self._inputs.audits[ledger.audit]
+        version = ledger.receipt.issued.version
+        current = newest(audit)
+        lines = editorial.cell_lines(audit) if current and current[0] == version else {}
+        others = [other for name in self._inputs.audits if name != ledger.audit for other in self._current(name)]
+        where = f"evidence/{ledger.audit}/receipts/{version}.json:1"
+        return bind_cells(
+            ledger,
+            others,
+            vocabulary=self._rules.vocabulary,
+            links=self._links,
+            tools=self._tools,
+            locate=lambda *place: lines.get(place, where),
+        )
+
+    def _current(self, name: str) -> Iterator[Ledger]:
+        found = newest(self._inputs.audits[name])
+        if found is not None:
+            yield self._ledgers[f"{name}@{found[0]}"]
+
+
+def _tool_functions(audit: AuditInputs) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield each tool under the name that guides use, with the functions of it that they may show."""
+    for name, file in audit.tools.items():
+        try:
+            tree = ast.parse(file.body, file.where)
+        except (SyntaxError, ValueError):
+            functions: frozenset[str] = frozenset()
+        else:
+            functions = frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+        yield name.removesuffix(".py").replace("_", "-"), functions
+
+
+# All three
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verified:
+    """What stands behind the three gates: ready to be rendered."""
+
+    held: Mapping[str, Held]
+    """By audit."""
+    ledgers: Mapping[str, Ledger]
+    """By pin."""
+    log: Log
+    guides: Mapping[str, Bound]
+    pages: Mapping[str, Bound]
+    cells: Mapping[str, BoundCells]
+
+
+def verify(inputs: Inputs, rules: Rules, *, require_bytes: bool = False) -> Verified:
+    """Return what the site is made from, once all three gates hold, one after the other.
+
+    Raises:
+        EvidenceError: with everything that is wrong in the first gate that does not hold.
+    """
+    held = snapshot_gate(inputs, audit_names(inputs), require_bytes=require_bytes)
+    log = publications.read(inputs.log.body, inputs.log.where)
+    ledgers: dict[str, Ledger] = {}
+    gathered((lambda: ledgers.update(receipt_gate(inputs, held)), lambda: _logged(inputs, log)))
+    claimed = claim_gate(inputs, ledgers, rules)
+    return Verified(
+        held=held, ledgers=ledgers, log=log, guides=claimed.guides, pages=claimed.pages, cells=claimed.cells
+    )
+
+
+def _logged(inputs: Inputs, log: Log) -> None:
+    problems = tuple(publications.check(log, {name: audit.receipts for name, audit in inputs.audits.items()}))
+    if problems:
+        raise ReceiptError(*problems)
