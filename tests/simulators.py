@@ -376,8 +376,8 @@ class Shelf:
         self.bodies: dict[str, bytes] = {}
 
     def has(self, digest: str) -> bool:
-        """Whether the bytes are kept."""
-        return digest in self.bodies
+        """Whether the bytes are kept and sound."""
+        return digest in self.bodies and digest == digest_of(self.bodies[digest])
 
     def get(self, digest: str) -> bytes:
         """The bytes."""

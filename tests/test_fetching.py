@@ -144,6 +144,16 @@ def test_empty_store_is_filled_with_the_locked_bytes(desk):
     assert {digest_of(KERNEL): KERNEL} == desk.store.bodies
 
 
+def test_damaged_bytes_in_the_store_are_replaced(desk):
+    """Bytes that are no longer those of their digest are not at hand, and are fetched again."""
+    desk.net.web.routes["/kernel.py"] = Reply(body=KERNEL)
+    desk.fetch(sources(page(desk.net)))
+    desk.store.bodies[digest_of(KERNEL)] = OTHER
+
+    assert "fetched" == desk.one(sources(page(desk.net))).state
+    assert KERNEL == desk.store.get(digest_of(KERNEL))
+
+
 def test_immutable_source_answers_with_other_bytes(desk):
     """What can't change and has changed is an error that names both digests; nothing of it is kept."""
     desk.net.web.routes["/kernel.py"] = Reply(body=KERNEL)

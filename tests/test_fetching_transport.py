@@ -57,7 +57,9 @@ def found(net: Internet, url: str = "") -> Sequence[Source]:
     )
 
 
-def run(net: Internet, which: Sequence[Source] = (), policy: Policy | None = None) -> tuple[FetchReport, Shelf]:
+def run(
+    net: Internet, which: Sequence[Source] = (), policy: Policy | None = None, workers: int = 4
+) -> tuple[FetchReport, Shelf]:
     """Fetch into an empty store."""
     store = Shelf()
     report = fetch(
@@ -67,6 +69,7 @@ def run(net: Internet, which: Sequence[Source] = (), policy: Policy | None = Non
         policy or net.policy(),
         now="2026-12-01T12:00:00Z",
         read_file=_no_file,
+        workers=workers,
     )
     return report, store
 
@@ -339,6 +342,21 @@ def test_host_asks_to_be_left_alone_for_longer(net, status, head):
     assert 3 == report.exit_code
     assert 1 == len(net.web.asked)
     assert 0.01 > sum(net.clock.slept)
+
+
+def test_quota_that_is_nearly_used_up(net):
+    """The last tenth of what a host allows is left alone: what was answered counts, nothing more is asked."""
+    head = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "6"}
+    net.web.routes["/kernel.py"] = Reply(body=BODY, head=head)
+    two = (*found(net), replace(found(net)[0], id="other"))
+
+    report, _ = run(net, two, workers=1)
+
+    assert ["locked", "failed"] == [outcome.state for outcome in report.outcomes]
+    assert ["other: expected an answer from web.test, found that its quota is nearly used up"] == [
+        found.problem for found in report.problems
+    ]
+    assert 1 == len(net.web.asked)
 
 
 # Redirects and addresses -----------------------------------------------------------------------------------------

@@ -35,13 +35,10 @@ from site_builder.values import Digest
 
 
 class Store(Protocol):
-    """Where bytes are kept under their digest, used by several threads at once.
-
-    `get` has the bytes re-hashed, `put` is atomic.
-    """
+    """Where bytes are kept under their digest, used by several threads at once; `put` is atomic."""
 
     def has(self, digest: str, /) -> bool:
-        """Whether bytes of this digest are kept."""
+        """Whether bytes of this digest are kept and sound; what is damaged is fetched again."""
 
     def get(self, digest: str, /) -> bytes | None:
         """Return the bytes of this digest, or nothing where they are not kept."""
@@ -263,8 +260,9 @@ class _Run:
         if not search.locked.held:
             return True
         # A file of this repository costs nothing to look at, and may have been edited since.
-        return self._store.has(search.locked.digest) and not any(
-            isinstance(locator, FileLocator) for locator in search.source.locators
+        locators = search.source.locators
+        return self._store.has(search.locked.digest) and not (
+            locators and all(isinstance(locator, FileLocator) for locator in locators)
         )
 
     def _search(self, searches: list[_Search]) -> None:

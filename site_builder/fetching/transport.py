@@ -634,6 +634,10 @@ class Transport:
         try:
             response = door.transport.handle_request(request)
             try:
+                if _nearly_used_up(response.headers):
+                    self._host(
+                        url, door
+                    ).closed = f"expected an answer from {_said(name)}, found that its quota is nearly used up"
                 if response.status_code in _TO_FOLLOW:
                     return _target(response, url)
                 _judge_head(response, _said(name), piece, most, self._limits)
@@ -753,6 +757,12 @@ def _judge_head(
                 f"expected the piece asked for from {name}, found another, or one of another file",
                 "Fetch again; if it stays, the file is not the one that the index lists.",
             )
+
+
+def _nearly_used_up(head: httpx.Headers) -> bool:
+    """Whether a tenth or less is left of what the host allows: the rest is left to others and to later."""
+    allowed, left = head.get("x-ratelimit-limit", ""), head.get("x-ratelimit-remaining", "")
+    return allowed[:12].isdigit() and left[:12].isdigit() and int(left[:12]) * 10 <= int(allowed[:12])
 
 
 def _asked_wait(head: httpx.Headers) -> float | None:
