@@ -180,6 +180,7 @@ class Audit:
         self.question = " ".join(question.split())
         self.limits = tuple(limits)
         self.entries: dict[str, _Entry] = {}
+        self.rules: set[str] = set()
 
     def assumption(
         self,
@@ -241,6 +242,11 @@ class Audit:
             titles={_camel(key): text for key, text in titles.items()},
             phrases=phrases,
         )
+
+    def rule(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Declare arithmetic that several results share: held to the same check, and no result of its own."""
+        self.rules.add(function.__name__)
+        return function
 
     def invariant(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Declare a relation that must hold."""
@@ -336,7 +342,7 @@ def _raised_at(error: BaseException, where: str) -> int:
 
 def _hidden_inputs(tree: ast.Module, audit: Audit, where: str) -> Iterator[Problem]:
     """A literal or a global in a result is an input without a lineage: nothing would notice that it is wrong."""
-    computed = {entry.name for entry in audit.entries.values() if entry.kind in ("result", "invariant")}
+    computed = {entry.name for entry in audit.entries.values() if entry.kind in ("result", "invariant")} | audit.rules
     for function in tree.body:
         if not isinstance(function, ast.FunctionDef) or function.name not in computed:
             continue
@@ -353,7 +359,7 @@ def _hidden_inputs(tree: ast.Module, audit: Audit, where: str) -> Iterator[Probl
                 if isinstance(node, ast.Constant) and node is not docstring and node not in keys:
                     if not (type(node.value) is int and node.value in (0, 1)):
                         found = f"the literal {node.value!r}"
-                elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in local | _WORDS:
+                elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in local | _WORDS | audit.rules:
                     found = f"the global name {node.id}"
                 elif isinstance(
                     node, (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Lambda, ast.FunctionDef)

@@ -5,10 +5,9 @@ Reading them from disk is `project`'s work and reading them from the network is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from site_builder.errors import SourceError
 from site_builder.readers import Seen, structured, text
@@ -18,9 +17,6 @@ from site_builder.values import Digest
 if TYPE_CHECKING:
     from site_builder.readers.machine import Library
     from site_builder.readers.python import Module
-
-_Parsed = TypeVar("_Parsed")
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Snapshot:
@@ -48,12 +44,11 @@ class Snapshot:
     @property
     def python(self) -> Module:
         """The source as a Python module."""
-        return _parsed(_python, self.body)
+        return _python(self.body)
 
-    @property
-    def library(self) -> Library:
-        """The source as a shared library of machine code."""
-        return _parsed(_library, self.body)
+    def library(self, *never_return: str) -> Library:
+        """Return the source as a shared library of machine code; the named callees never return to their caller."""
+        return _library(self.body, never_return)
 
     def pattern(self, regex: str, *, comment: str | None = None) -> Seen:
         """Return the one group of the one match in the text; a match behind the comment mark does not count."""
@@ -68,19 +63,16 @@ class Snapshot:
         return structured.yaml_pointer(self.body, pointer)
 
 
-@lru_cache(maxsize=256)
-def _parsed(parse: Callable[[bytes], _Parsed], body: bytes) -> _Parsed:
-    """Parse each body once: several observations read one source, and two releases may ship the same bytes."""
-    return parse(body)
-
-
+@lru_cache(maxsize=64)
 def _python(body: bytes) -> Module:
+    """Parse each body once: several observations read one source, and two releases may ship the same bytes."""
     from site_builder.readers import python
 
     return python.read(body)
 
 
-def _library(body: bytes) -> Library:
+@lru_cache(maxsize=4)
+def _library(body: bytes, never_return: tuple[str, ...]) -> Library:
     from site_builder.readers import machine
 
-    return machine.read(body)
+    return machine.read(body, never_return)

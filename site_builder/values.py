@@ -473,6 +473,10 @@ def _if(operands: Sequence[Value]) -> _Outcome:
         unit = _same_unit([then, otherwise])[0]
         if unit not in (then.unit, "1") or unit not in (otherwise.unit, "1"):
             raise ValueRefused(f"{then.unit} or {otherwise.unit}: choose between values of one unit")
+    elif not then.known or not otherwise.known:
+        shape = otherwise if otherwise.known else then  # the unknown one takes the shape of what it stands beside
+        then = Value(then.raw, shape.kind, shape.unit, then.expression)
+        unit = shape.unit
     elif then.kind != otherwise.kind:
         raise ValueRefused(f"{then.kind} or {otherwise.kind}: choose between values of one kind")
     else:
@@ -499,11 +503,11 @@ def _count(operands: Sequence[Value]) -> _Outcome:
 
 def _holds(operands: Sequence[Value]) -> _Outcome:
     listed, member = operands
-    if listed.kind != "words" or member.kind in ("number", "truth", "words"):
-        raise ValueRefused(f"holds({listed.kind}, {member.kind}): expected a list of words and a word")
+    if listed.kind != "words" or member.kind in ("truth", "words"):
+        raise ValueRefused(f"holds({listed.kind}, {member.kind}): expected a list of words and a word or a number")
     if not listed.known or not member.known:
         return "truth", "", UNKNOWN
-    return "truth", "", member.raw in listed.raw  # type: ignore[operator]
+    return "truth", "", member.text in listed.text
 
 
 def _floor(left: Decimal, right: Decimal) -> Decimal:
