@@ -632,6 +632,25 @@ def test_sdist_is_read_whole_when_locked_and_in_part_later(desk):
     assert 270_000 > second.spent["its file host"].bytes
 
 
+def test_locked_member_that_lies_deep_in_an_sdist(desk):
+    """Pieces grow with what was read, so that a deep member is reached in few requests."""
+    noise = b"".join(digest_of(n.to_bytes(3, "big"))[7:].encode() for n in range(150_000))
+    desk.net.release(SDIST, sdist({"demo-1.0/noise": noise, "demo-1.0/x.cmake": b"the pin\n", "demo-1.0/z": noise}))
+    found = sources(member("demo-1.0/x.cmake", "cmake", SDIST))
+    desk.fetch(found)
+    desk.store.bodies.clear()
+    desk.net.forget()
+
+    report = desk.fetch(found)
+
+    assert "fetched" == report.outcomes[0].state
+    pieces = [asked.range[1] - asked.range[0] + 1 for asked in desk.net.files.asked if asked.range]
+    assert [256 * 1024] * 4 == pieces[:4]
+    assert sorted(pieces) == pieces
+    assert pieces[-1] > 256 * 1024
+    assert 15 > len(pieces)
+
+
 def test_fetch_is_killed_and_started_again(desk):
     """What has been obtained is in the store and is not read again, although no lock was written."""
     members = {f"demo/m{number}.bin": digest_of(bytes([number])).encode() * 90 for number in range(3)}
