@@ -144,7 +144,6 @@ class _Press:
             loader=FunctionLoader(cast(Any, load)),
             autoescape=True,
             undefined=StrictUndefined,
-            finalize=reading.visible,
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=False,
@@ -210,7 +209,7 @@ class _Press:
             self.links.wheres[path] = where
         address = path.removesuffix("index.html")
         text = self.environment.get_template(template).render(path=f"/{address}", **values)
-        return path, self.links.page(path, text, absolute=path == "404.html").encode()
+        return path, self.links.page(path, reading.visible(text), absolute=path == "404.html").encode()
 
     def _written(self, path: str, bound: Bound) -> str:
         """Take note of where a page's prose links within the site, and return the file that it was written in."""

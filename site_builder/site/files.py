@@ -18,7 +18,7 @@ _NO_XML = re.compile("[\ufffe\uffff]")
 
 
 def _xml(text: str) -> str:
-    return escape(_NO_XML.sub("\ufffd", str(visible(text))), {'"': "&quot;"})
+    return escape(_NO_XML.sub("\ufffd", visible(text)), {'"': "&quot;"})
 
 
 def _moment(text: str) -> str:

@@ -22,12 +22,9 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-def visible(text: object) -> object:
-    """Return the text with its control and direction characters spelled out: they would forge what is read."""
-    if not isinstance(text, str) or not _HIDDEN.search(text):
-        return text
-    spelled = _HIDDEN.sub(lambda match: f"\\u{{{ord(match[0]):x}}}", str(text))
-    return Markup(spelled) if isinstance(text, Markup) else spelled
+def visible(text: str) -> str:
+    """Return a text or a page with its control and direction characters spelled out: they would forge what is read."""
+    return _HIDDEN.sub(lambda match: f"\\u{{{ord(match[0]):x}}}", text)
 
 
 def bare(value: Value) -> str:
@@ -49,10 +46,9 @@ def digest(full: str) -> Markup:
     """Return a digest that shows its first digits, copies whole and prints whole."""
     name, colon, digits = full.partition(":")
     if not colon or len(digits) <= 12:
-        return Markup('<code class="digest">{}</code>').format(full)
-    return Markup('<code class="digest">{}<span class="rest">{}</span></code>').format(
-        f"{name}:{digits[:12]}", digits[12:]
-    )
+        return Markup(f'<code class="digest">{escape(full)}</code>')
+    rest = f'<span class="rest">{escape(digits[12:])}</span>'
+    return Markup(f'<code class="digest">{escape(name)}:{escape(digits[:12])}{rest}</code>')
 
 
 def size(count: int) -> str:
@@ -66,7 +62,7 @@ def date(text: str) -> Markup:
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", day) or not 1 <= int(day[5:7]) <= 12:
         return escape(text)
     written = f"{int(day[8:])}\u00a0{_MONTHS[int(day[5:7]) - 1]}\u00a0{day[:4]}"
-    return Markup('<time datetime="{}">{}</time>').format(text, written)
+    return Markup(f'<time datetime="{escape(text)}">{written}</time>')
 
 
 def phrase(name: str) -> str:
@@ -84,9 +80,9 @@ _INFIX: Final = {
     "and": (2, " and "),
     "eq": (4, " = "),
     "ne": (4, " ≠ "),
-    "lt": (4, " < "),
+    "lt": (4, " &lt; "),
     "le": (4, " ≤ "),
-    "gt": (4, " > "),
+    "gt": (4, " &gt; "),
     "ge": (4, " ≥ "),
     "holds": (4, " includes "),
     "add": (5, " + "),
@@ -104,46 +100,47 @@ _LISTS: Final = {
 _FLAT: Final = frozenset({"add", "mul", "and", "or"})
 
 
-def formula(expression: Expression, leaf: Callable[[str], Markup]) -> Markup:
-    """Return an expression as a reader writes it, each leaf as `leaf` shows it."""
-    return _formula(expression, leaf)[0]
+def formula(expression: Expression, leaf: Callable[[str], str]) -> Markup:
+    """Return an expression as a reader writes it, each leaf as the markup that `leaf` gives for it."""
+    return Markup(_formula(expression, leaf)[0])
 
 
-def _formula(expression: Expression, leaf: Callable[[str], Markup]) -> tuple[Markup, int]:
+def _formula(expression: Expression, leaf: Callable[[str], str]) -> tuple[str, int]:
+    """Its markup, and how tightly it binds."""
     if isinstance(expression, str):
         return leaf(expression), 9
     operation, operands = str(expression[0]), expression[1:]
     if operation in ("and", "or") and len(operands) > 3:
-        heading = "all of" if operation == "and" else "any of"
-        return Markup("{} ({})").format(heading, _listed(operands, leaf)), 9
+        return f"{'all of' if operation == 'and' else 'any of'} ({_listed(operands, leaf)})", 9
     if operation in _INFIX:
         level, sign = _INFIX[operation]
         parts = []
         for place, operand in enumerate(operands):
             text, inner = _formula(operand, leaf)
             loose = inner < level or (inner == level and (level == 4 or (place > 0 and operation not in _FLAT)))
-            parts.append(Markup("({})").format(text) if loose else text)
-        return Markup(sign if sign.isascii() and sign.strip().isalpha() else escape(sign)).join(parts), level
+            parts.append(f"({text})" if loose else text)
+        return sign.join(parts), level
     if operation in _LISTS:
-        return Markup("{} ({})").format(_LISTS[operation], _listed(operands, leaf)), 9
-    texts = [_formula(operand, leaf) for operand in operands]
+        return f"{_LISTS[operation]} ({_listed(operands, leaf)})", 9
+    shown_operands = [_formula(operand, leaf) for operand in operands]
     if operation == "floordiv":
-        return Markup("⌊{} ÷ {}⌋").format(*(_bracketed(text, 7) for text in texts)), 9
+        return f"⌊{' ÷ '.join(_bracketed(operand, 7) for operand in shown_operands)}⌋", 9
     if operation == "neg":
-        return Markup("−{}").format(_bracketed(texts[0], 7)), 7
+        return f"−{_bracketed(shown_operands[0], 7)}", 7
     if operation == "not":
-        return Markup("not {}").format(_bracketed(texts[0], 5)), 3
+        return f"not {_bracketed(shown_operands[0], 5)}", 3
     if operation == "if":
-        return Markup("{1} if {0}, else {2}").format(*(_bracketed(text, 1) for text in texts)), 0
-    return Markup("{}({})").format(operation, _listed(operands, leaf)), 9
+        condition, then, otherwise = (_bracketed(operand, 1) for operand in shown_operands)
+        return f"{then} if {condition}, else {otherwise}", 0
+    return f"{escape(operation)}({_listed(operands, leaf)})", 9
 
 
-def _bracketed(shown: tuple[Markup, int], level: int) -> Markup:
-    return Markup("({})").format(shown[0]) if shown[1] < level else shown[0]
+def _bracketed(operand: tuple[str, int], level: int) -> str:
+    return f"({operand[0]})" if operand[1] < level else operand[0]
 
 
-def _listed(operands: list[Expression], leaf: Callable[[str], Markup]) -> Markup:
-    return Markup("; ").join(_formula(operand, leaf)[0] for operand in operands)
+def _listed(operands: list[Expression], leaf: Callable[[str], str]) -> str:
+    return "; ".join(_formula(operand, leaf)[0] for operand in operands)
 
 
 def numeric(kind: Kind | None) -> bool:

@@ -12,23 +12,18 @@ from markupsafe import Markup, escape
 
 from site_builder.receipts import Cell, Column, Ledger, Observation, Result, SourceRow
 from site_builder.site.reading import bare, formula, numeric, phrase, reading
-from site_builder.values import Expression, leaves, unit_name
+from site_builder.values import Expression, Value, leaves, unit_name
 
 Cells = Mapping[tuple[str, str, str], str]
 """The words of editorial cells as HTML, by table, row and column."""
 
 
-_LINK = Markup('<a href="{}">{}</a>')
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShownCell:
-    """One cell of a table: where it stands, how it reads, and its exact text where that differs."""
+    """One cell of a table: how it reads, and its attributes, which say where it stands and what it is exactly."""
 
-    address: str
     html: Markup
-    exact: str | None
-    look: str
+    marks: Markup
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,10 +80,10 @@ class Shown:
 
     def value(self, address: str) -> Markup:
         """Return the value at an address, marked so that a saved page can be checked."""
-        cell = self.ledger.cell(address)
-        return Markup('<span class="value" data-address="{}" data-receipt="{}"{}>{}</span>').format(
-            address, self.ledger.pin, _exact(cell, self._values[address]), self._values[address]
-        )
+        shown = self._values[address]
+        marks = f'data-address="{escape(address)}" data-receipt="{self.ledger.pin}"'
+        exact = _exact(self.ledger.cells[address].value, shown)
+        return Markup(f'<span class="value" {marks}{exact}>{shown}</span>')
 
     def rows(self, result: Result) -> Iterator[tuple[str, Sequence[ShownCell]]]:
         """Yield a table's rows: the row's id, and its cells."""
@@ -109,12 +104,17 @@ class Shown:
             html = reading(value)
         else:
             html = escape(bare(value))
-        text = value.text if isinstance(value.text, str) else " ".join(value.text)
-        plain = written is not None or value.kind == "digest" or html == escape(text)
         look = "num" if numeric(column.kind) else "text" if column.kind == "text" else "words"
         if not value.known:
             look += " unknown"
-        return ShownCell(address=address, html=html, exact=None if plain else text, look=look)
+        marks = self._marks(address) + ("" if written is not None else _exact(value, html))
+        return ShownCell(html=html, marks=Markup(f'{marks} class="{look}"'))
+
+    def _marks(self, address: str) -> str:
+        """On the receipt's own page, an address is where its value stands."""
+        name = escape(address)
+        place = "" if self.page else f' id="{name}"'
+        return f'{place} data-address="{name}" data-receipt="{self.ledger.pin}"'
 
     def formula(self, expression: object, result: str = "") -> Markup:
         """Return an expression in a reader's notation, each name a link to what it stands for."""
@@ -125,18 +125,16 @@ class Shown:
             titles = {column.id: column.title for column in self.ledger.results[result].columns}
         return formula(cast(Expression, expression), self._leaf(result, titles))
 
-    def _leaf(self, result: str, titles: Mapping[str, str]) -> Callable[[str], Markup]:
-        def leaf(name: str) -> Markup:
+    def _leaf(self, result: str, titles: Mapping[str, str]) -> Callable[[str], str]:
+        def leaf(name: str) -> str:
             if name in titles:
-                return Markup('<span class="leaf">{}</span>').format(titles[name])
+                return f'<span class="leaf">{escape(titles[name])}</span>'
             if name in self.ledger.cells:
-                return Markup('<a class="leaf" href="{}">{}</a>').format(
-                    self.href(name), self.label(name, within=result)
-                )
+                return _link(self.href(name), self.label(name, within=result), "leaf")
             if not any(True for _ in leaves(name)):
-                return Markup('<span class="unit">{}</span>').format(name)
+                return f'<span class="unit">{escape(name)}</span>'
             key = next(iter(titles.values()), "row").lower()
-            return Markup('<span class="leaf">{}</span>').format(self.label(name.replace("{row}", key), within=result))
+            return f'<span class="leaf">{escape(self.label(name.replace("{row}", key), within=result))}</span>'
 
         return leaf
 
@@ -201,13 +199,11 @@ class Shown:
         said = []
         for name, members in groups.items():
             if len(members) == 1:
-                said.append(_LINK.format(self.href(members[0]), self._name(members[0], own)))
+                said.append(_link(self.href(members[0]), self._name(members[0], own)))
                 continue
-            rows = Markup(" ").join(
-                _LINK.format(self.href(address), address.partition("/")[2].rpartition("/")[0]) for address in members
-            )
-            said.append(Markup("{}: {}").format(self._column(name, own), rows))
-        return Markup(", ").join(said)
+            rows = (_link(self.href(address), address.partition("/")[2].rpartition("/")[0]) for address in members)
+            said.append(f"{escape(self._column(name, own))}: {' '.join(rows)}")
+        return Markup(", ".join(said))
 
     def _column(self, name: str, own: str) -> str:
         result_id, _, column_id = name.partition("/")
@@ -234,10 +230,7 @@ class Shown:
             )
 
     def _filled(self, expression: Expression) -> Markup:
-        def leaf(name: str) -> Markup:
-            return self._values.get(name) or escape(name)
-
-        return formula(expression, leaf)
+        return formula(expression, lambda name: self._values.get(name) or escape(name))
 
     def families(self, records: Sequence[SourceRow] | Sequence[Observation]) -> Sequence[Family]:
         """Return the records by what stands before their `@`; those without company come last, as one group."""
@@ -274,9 +267,15 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',"\r\n') else text
 
 
-def _exact(cell: Cell, shown: Markup) -> Markup:
-    text = cell.value.text if isinstance(cell.value.text, str) else " ".join(cell.value.text)
-    return Markup("") if shown == escape(text) else Markup(' data-value="{}"').format(text)
+def _link(address: str, text: str, look: str = "") -> str:
+    mark = f' class="{look}"' if look else ""
+    return f'<a{mark} href="{escape(address)}">{escape(text)}</a>'
+
+
+def _exact(value: Value, shown: Markup) -> str:
+    """The attribute that has a value as the receipt writes it, where a reader sees it written otherwise."""
+    text = escape(value.text if isinstance(value.text, str) else " ".join(value.text))
+    return "" if shown == text or value.kind == "digest" else f' data-value="{text}"'
 
 
 def unit(column: Column) -> str:
