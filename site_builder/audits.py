@@ -55,6 +55,9 @@ from site_builder.values import (
     word,
     words,
 )
+from site_builder.values import (
+    leaves as leaves_of,
+)
 
 __all__ = [
     "Audit",
@@ -98,15 +101,20 @@ class Table:
     """A computed table as later functions see it: cells by row id and column, each known by its address."""
 
     id: str
-    rows: Mapping[str, Mapping[str, Value]]
+    keys: tuple[str, ...]
+    row: Callable[[str], Mapping[str, Value]]
 
     def cell(self, row: str | Value, column: str) -> Value:
         """Return one cell."""
-        return self.rows[_key_text(row)][column]
+        return self.row(_key_text(row))[_camel(column)]
 
     def column(self, column: str) -> Sequence[Value]:
         """Return a column, in the order of the rows."""
-        return [cells[column] for cells in self.rows.values()]
+        return [self.row(key)[_camel(column)] for key in self.keys]
+
+
+def _named(table: str, row: str, cells: Mapping[str, Value]) -> Mapping[str, Value]:
+    return {column: cell.named(f"{table}/{row}/{column}") for column, cell in cells.items()}
 
 
 def table(*rows: Row) -> Sequence[Row]:
@@ -359,7 +367,11 @@ def _hidden_inputs(tree: ast.Module, audit: Audit, where: str) -> Iterator[Probl
                 if isinstance(node, ast.Constant) and node is not docstring and node not in keys:
                     if not (type(node.value) is int and node.value in (0, 1)):
                         found = f"the literal {node.value!r}"
-                elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in local | _WORDS | audit.rules:
+                elif (
+                    isinstance(node, ast.Name)
+                    and isinstance(node.ctx, ast.Load)
+                    and node.id not in local | _WORDS | audit.rules
+                ):
                     found = f"the global name {node.id}"
                 elif isinstance(
                     node, (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Lambda, ast.FunctionDef)
@@ -777,7 +789,7 @@ class _Run:
             if text.subjects_from is not None:
                 result, column = text.subjects_from
                 whole = computation.whole(result)
-                subjects = [{"id": key, "state": str(cells[column].text)} for key, cells in whole.rows.items()]
+                subjects = [{"id": key, "state": str(whole.cell(key, column).text)} for key in whole.keys]
             wording = text.states[state]
         except (KeyError, AttributeError, ValueRefused) as error:
             self._problem(
@@ -977,19 +989,15 @@ class _Computation:
         return self.whole(wanted.id)
 
     def whole(self, name: str) -> Table:
-        """Return a computed table with every cell known by its address."""
+        """Return a computed table; of one per key, each row is computed when it is asked for."""
         entry = self.entries[name]
         if entry.axis:
-            rows = {key: self._with_key(entry, key, self.value(name, key)) for key in self.axes[entry.axis]}
-        else:
-            rows = {item.id: item.cells for item in self.value(name, "")}
-        return Table(
-            name,
-            {
-                key: {column: cell.named(f"{name}/{key}/{column}") for column, cell in cells.items()}
-                for key, cells in rows.items()
-            },
-        )
+            return Table(name, tuple(self.axes[entry.axis]), lambda key: self._row(entry, key))
+        rows = {item.id: _named(name, item.id, item.cells) for item in self.value(name, "")}
+        return Table(name, tuple(rows), rows.__getitem__)
+
+    def _row(self, entry: _Entry, key: str) -> Mapping[str, Value]:
+        return _named(entry.id, key, self._with_key(entry, key, self.value(entry.id, key)))
 
     def _with_key(self, entry: _Entry, key: str, made: Row) -> Mapping[str, Value]:
         return {str(entry.axis): self._member(str(entry.axis), key), **made.cells}
@@ -1002,7 +1010,7 @@ class _Computation:
             row_id, _, column = rest.rpartition("/")
             if not row_id:
                 return self.leaves[name, column].value if (name, column) in self.leaves else word(column)
-            return self.whole(name).rows[row_id][column]
+            return self.whole(name).row(row_id)[column]
         if (name, key) in self.leaves:
             return self.leaves[name, key].value
         made = self.value(name, key)
@@ -1089,8 +1097,10 @@ class _Computation:
 
     def broken_by(self, invariant: str) -> Iterator[str]:
         """Yield the leaves of the invariant's lineage that make it false when they are moved."""
-        for node in sorted(self.rests_on((invariant, "")), key=lambda node: self._order[node]):
-            leaf = self.leaves[node]
+        reached = self._reached(self.value(invariant, "").expression)
+        for node, leaf in self.leaves.items():
+            if leaf.address not in reached:
+                continue  # no branch of a script can depend on it: a value refuses to be a Python truth
             unaffected = {known: made for known, made in self.memo.items() if node not in self.rests_on(known)}
             for moved in self._moves(leaf):
                 leaves = {**self.leaves, node: _Leaf(leaf.address, leaf.name, leaf.key, moved)}
@@ -1104,9 +1114,36 @@ class _Computation:
                     yield leaf.address
                     break
 
-    @property
-    def _order(self) -> Mapping[tuple[str, str], int]:
-        return {node: position for position, node in enumerate(self.leaves)}
+    def _reached(self, expression: Expression) -> set[str]:
+        """The addresses that an expression names, and those that the results among them name, to the leaves."""
+        reached: set[str] = set()
+        waiting = list(leaves_of(expression))
+        while waiting:
+            address = waiting.pop()
+            if address not in reached:
+                reached.add(address)
+                waiting.extend(leaves_of(self._computed_as(address)))
+        return reached
+
+    def _computed_as(self, address: str) -> Expression:
+        """The expression behind a computed address; none behind a leaf."""
+        head, _, rest = address.partition("/")
+        name, _, key = head.partition("@")
+        entry = self.entries.get(name)
+        if entry is None or entry.kind != "result":
+            return []
+        if not rest:
+            return self.value(name, key).expression  # type: ignore[no-any-return]
+        row_id, _, column = rest.rpartition("/")
+        if entry.axis:
+            made = self.value(name, row_id)
+            return made.cells[column].expression if column in made.cells else f"{self._list_of(entry.axis)}/{row_id}"
+        return next(item for item in self.value(name, "") if item.id == row_id).cells[column].expression
+
+    def _list_of(self, axis: str) -> str:
+        return next(
+            (entry.id for entry in self.entries.values() if entry.kind == "assumption" and entry.axis == axis), axis
+        )
 
     def _moves(self, leaf: _Leaf) -> Iterator[Value]:
         value = leaf.value

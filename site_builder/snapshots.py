@@ -71,7 +71,7 @@ def _python(body: bytes) -> Module:
     return python.read(body)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=32)
 def _library(body: bytes, never_return: tuple[str, ...]) -> Library:
     from site_builder.readers import machine
 

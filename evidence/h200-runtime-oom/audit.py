@@ -178,6 +178,24 @@ def hopper():
     return 9
 
 
+@audit.assumption(reason="The package that the registry names from 0.29.0 on; before, the class lies among the other models.")
+def own_package():
+    """Package that serves the architecture in later releases."""
+    return "vllm.models.deepseek_v32"
+
+
+@audit.assumption(reason="The module that the registry names before.")
+def shared_module():
+    """Module that serves the architecture in earlier releases."""
+    return "deepseek_v2"
+
+
+@audit.assumption(reason="The module that the package binds the architecture's name from on CUDA.")
+def cuda_module():
+    """Module of that package for CUDA devices."""
+    return ".nvidia.model"
+
+
 @audit.assumption(reason="The highest release number that was audited.")
 def newest():
     """Newest audited release."""
@@ -380,7 +398,24 @@ def prefills_can_leave(source):
     """Prefills may leave the mixed batch: that all tokens stay in it stands under a condition on the step."""
     module = source.python.function("MLAAttention.forward_impl")
     found = module.conditions("assignment", r"num_mqa_tokens = q\.size\(0\)")
-    return found.read_as("not use_mha" in found.value)
+    return found.read_as("not (use_mha)" in found.value)
+
+
+@audit.observation("served-module@{release}", otherwise="unknown")
+def served_by(source):
+    """Module whose class the architecture's name stands for on CUDA, where the registry names this package."""
+    given = r"from ?(\.nvidia\S*) import DeepseekV32ForCausalLM as GlmMoeDsaForCausalLM"
+    if source.python.conditions("import_from_statement", given).value != ("current_platform.is_cuda()",):
+        raise UnknownError("the name is not bound under the test for CUDA alone")
+    return source.python.one("import_from_statement", given)
+
+
+@audit.observation("served-attention@{release}", kind="truth", otherwise="unknown")
+def step_can_leave(source):
+    """There, a step leaves the sparse backend's call where its prefills do."""
+    step = source.python.function("DeepseekV32Attention._sparse_indexer_and_attn")
+    found = step.call("self.impl.forward_mqa").conditions
+    return found.read_as("not (self._use_sparse_mha(attn_metadata))" in found.value)
 
 
 @audit.observation("mla-attention@{release}", kind="truth", otherwise="unknown")
@@ -765,6 +800,12 @@ def backends(
     )
 
 
+@audit.result(each="release", title="Code that serves the architecture was read")
+def served(registry_module, shared_module, own_package, served_by, cuda_module):
+    """Whether the registry names one of the modules that were read for it, and on CUDA the class of that module."""
+    return some(registry_module == shared_module, every(registry_module == own_package, served_by == cuda_module))
+
+
 @audit.result(each="release", title="Mixed path")
 def mixed_path(mixed_below, heads_per_rank, min_heads, kept_as, fp8_ds_mla):
     """Whether the reported deployment takes the mixed FP8 path of this release."""
@@ -785,10 +826,21 @@ def default_cap(device_memory, tier, first_tier, server_cap, not_known):
 
 
 @audit.result(each="release", title="When the workspace follows the cap")
-def when(prefills_can_leave, leaves_when_short_here, leaves_when_short, every_step, long_prefill, not_known):
-    """Which steps hand all their tokens to the mixed call."""
+def when(
+    registry_module,
+    own_package,
+    step_can_leave,
+    prefills_can_leave,
+    leaves_when_short_here,
+    leaves_when_short,
+    every_step,
+    long_prefill,
+    not_known,
+):
+    """Which steps hand all their tokens to the mixed call, in the code that serves the architecture in that release."""
+    can_leave = choose(registry_module == own_package, every(step_can_leave, prefills_can_leave), prefills_can_leave)
     left = some(leaves_when_short_here, leaves_when_short)
-    return choose(prefills_can_leave, choose(left, long_prefill, not_known), every_step)
+    return choose(can_leave, choose(left, long_prefill, not_known), every_step)
 
 
 @audit.result(
@@ -818,6 +870,7 @@ def when(prefills_can_leave, leaves_when_short_here, leaves_when_short, every_st
     },
 )
 def releases(
+    served,
     commit,
     pin,
     sdist_pin,
@@ -842,6 +895,7 @@ def releases(
 ):
     """Per released wheel: what was read, whether the workspace can grow with the cap for an fp8 cache, and when."""
     reachable = every(
+        served,
         mixed_path,
         backends["fp8"] == flashmla,
         ~chunked,
