@@ -1,0 +1,1 @@
+"""What only a browser can tell: how the pages are laid out, read and reached."""
