@@ -19,7 +19,7 @@ from site_builder import records, strict
 from site_builder.errors import ReceiptError
 from site_builder.records import Record
 from site_builder.sources import Artifact, DigestText, Integrity, Mutability, Role, Standing
-from site_builder.values import Digest, Expression, Kind, Value, decoded, evaluate, leaves
+from site_builder.values import Digest, Expression, Kind, Value, decoded, evaluate, leaves, words
 
 ID = re.compile(r"[a-z0-9][A-Za-z0-9.@_-]*")
 Id = Annotated[str, Field(pattern=r"^[a-z0-9][A-Za-z0-9.@_-]*$")]
@@ -352,6 +352,9 @@ def _cells(receipt: Receipt) -> Iterator[Cell]:
     )
     for standing, group in leaves_of:
         for record in group:
+            if isinstance(record, Assumption) and record.axis:
+                yield from _members(record, audit)
+                continue
             value = _typed(record, record.id)
             yield Cell(
                 address=record.id,
@@ -394,6 +397,20 @@ def _cells(receipt: Receipt) -> Iterator[Cell]:
             phrases=(),
             statement=statement,
             standing="counted",
+        )
+
+
+def _members(listed: Assumption, audit: str) -> Iterator[Cell]:
+    """Yield the list as a whole, as words, and each of its members as the number or word that it is."""
+    kind: Kind = "number" if listed.unit else "word"
+    whole = words(listed.value, listed.id)
+    places = [(listed.id, whole)]
+    for text in listed.value:
+        address = f"{listed.id}/{text}"
+        places.append((address, decoded(text, kind, listed.unit or "", address)))
+    for address, value in places:
+        yield Cell(
+            address=address, audit=audit, value=value, phrases=(), statement=listed.statement, standing="assumption"
         )
 
 
