@@ -10,6 +10,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
@@ -147,8 +148,8 @@ def _compared(node: Node, body: bytes, given: Facts, depth: int) -> bool | _Unde
 
 
 _COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
+    "==": lambda one, other: _alike(one, other) and one == other,
+    "!=": lambda one, other: _alike(one, other) and one != other,
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
@@ -158,6 +159,13 @@ _COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "is": lambda one, other: _only(one, other) and one is other,
     "is not": lambda one, other: _only(one, other) and one is not other,
 }
+
+
+def _alike(one: object, other: object) -> bool:
+    """Tell that equality means something for both: a number given as a word is a slip, not another value."""
+    if one is not None and other is not None and isinstance(one, int | Decimal) != isinstance(other, int | Decimal):
+        raise TypeError
+    return True
 
 
 def _only(one: object, other: object) -> bool:
@@ -179,8 +187,8 @@ def conditions_of(path: list[Node], body: bytes) -> list[Condition]:
                     break
                 if before.type == "case_clause":
                     _add(found, _case(before, body).negated)
-                for exit_path in _exits(before, body, in_loop=True, depth=0):
-                    _add(found, _unmet(exit_path, found, before.start_point.row))
+                for way in _ways(before, body, 0):
+                    _add(found, _unmet(way.met, found, before.start_point.row))
         else:
             for condition in _of_step(parent, child, body, row):
                 _add(found, condition)
@@ -302,45 +310,61 @@ def _loop(node: Node, body: bytes) -> str:
     return f"for {left} in {right}"
 
 
-def _exits(statement: Node, body: bytes, *, in_loop: bool, depth: int) -> list[list[Condition]]:
-    """Return the ways in which a statement ends the block it stands in: for each, what must be met.
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A way out of a block: what must be met to take it, and whether it only leaves the loop or its turn."""
 
-    What a handler may catch and go on from is no way out, except that then the handler was entered.
+    met: list[Condition]
+    of_loop: bool = False
+
+
+def _ways(statement: Node, body: bytes, depth: int) -> list[_Way]:
+    """Return the ways in which a statement ends the block it stands in.
+
+    To be sure of, each must be taken whenever its conditions are met: what a handler may catch and go on from is no way
+    out, except that then the handler was entered, and what `contextlib.suppress` may swallow is none either.
     """
     if depth > syntax.DEPTH_AT_MOST:
         raise UnknownError(f"line {statement.start_point.row + 1} is nested too deeply")
     match statement.type:
         case "return_statement" | "raise_statement":
-            return [[]]
+            return [_Way([])]
         case "break_statement" | "continue_statement":
-            return [[]] if in_loop else []
+            return [_Way([], of_loop=True)]
         case "if_statement" | "match_statement":
             return [
-                [*conditions, *way]
+                _Way([*conditions, *way.met], way.of_loop)
                 for conditions, block in _branches(statement, body)
-                for way in _block_exits(block, body, in_loop=in_loop, depth=depth + 1)
+                for way in _ways_of_block(block, body, depth + 1)
             ]
         case "with_statement":
-            return _block_exits(syntax.field_of(statement, "body"), body, in_loop=in_loop, depth=depth + 1)
+            items = syntax.source(syntax.children(statement)[0], body)
+            ways = _ways_of_block(syntax.field_of(statement, "body"), body, depth + 1)
+            return [way for way in ways if way.of_loop] if "suppress" in items else ways
         case "for_statement" | "while_statement":
             row = statement.start_point.row
             if statement.type == "for_statement":
                 around = Condition(_loop(statement, body), True, row)
             else:
                 around = _test(syntax.field_of(statement, "condition"), body, row)
-            ways = _block_exits(syntax.field_of(statement, "body"), body, in_loop=False, depth=depth + 1)
-            return [[around, *way] for way in ways]
+            ways = _ways_of_block(syntax.field_of(statement, "body"), body, depth + 1)
+            return [_Way([around, *way.met]) for way in ways if not way.of_loop]
         case "try_statement":
-            return _try_exits(statement, body, in_loop=in_loop, depth=depth + 1)
+            return _ways_of_try(statement, body, depth + 1)
     return []
 
 
-def _block_exits(block: Node, body: bytes, *, in_loop: bool, depth: int) -> list[list[Condition]]:
-    ways: list[list[Condition]] = []
+def _ways_of_block(block: Node, body: bytes, depth: int) -> list[_Way]:
+    ways: list[_Way] = []
+    stayed: list[Condition] = []
     for statement in syntax.children(block):
-        new = _exits(statement, body, in_loop=in_loop, depth=depth)
-        ways.extend(new)
-        if [] in new:
+        new = _ways(statement, body, depth)
+        # Who left the loop's turn before does not come here, and yet comes to what stands behind the loop.
+        ways.extend(_Way([*stayed, *way.met], way.of_loop) for way in new)
+        for way in new:
+            if way.of_loop:
+                _add(stayed, _unmet(way.met, stayed, statement.start_point.row))
+        if any(not way.met for way in new):
             break
     return ways
 
@@ -363,21 +387,22 @@ def _branches(statement: Node, body: bytes) -> Iterator[tuple[list[Condition], N
             passed = [*passed, test.negated]
 
 
-def _try_exits(statement: Node, body: bytes, *, in_loop: bool, depth: int) -> list[list[Condition]]:
-    ways: list[list[Condition]] = []
+def _ways_of_try(statement: Node, body: bytes, depth: int) -> list[_Way]:
+    ways: list[_Way] = []
     entered: list[Condition] = []
     for handler in syntax.children(statement):
         if handler.type.startswith("except"):
-            inner = _block_exits(syntax.children(handler)[-1], body, in_loop=in_loop, depth=depth)
-            ways.extend([_handled(handler, body), *way] for way in inner)
-            if [] not in inner:
+            inner = _ways_of_block(syntax.children(handler)[-1], body, depth)
+            ways.extend(_Way([_handled(handler, body), *way.met], way.of_loop) for way in inner)
+            if all(way.met for way in inner):
                 entered.append(_handled(handler, body))
         elif handler.type == "finally_clause":
-            ways.extend(_block_exits(syntax.children(handler)[-1], body, in_loop=in_loop, depth=depth))
-    tried = _block_exits(syntax.field_of(statement, "body"), body, in_loop=in_loop, depth=depth)
+            ways.extend(_ways_of_block(syntax.children(handler)[-1], body, depth))
+    tried = _ways_of_block(syntax.field_of(statement, "body"), body, depth)
     if not entered:
         return [*tried, *ways]
-    if [] in tried and len(entered) == 1:
+    ways.extend(way for way in tried if way.of_loop)
+    if len(entered) == 1 and any(not way.met and not way.of_loop for way in tried):
         # Whoever comes past a body that always leaves comes through the one handler that goes on.
-        ways.append([entered[0].negated])
+        ways.append(_Way([entered[0].negated]))
     return ways
