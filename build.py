@@ -6,6 +6,7 @@ usage, 3 could not tell (the network), 4 needs a person.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -113,26 +114,38 @@ def _verb(work: Callable[..., None]) -> Callable[..., None]:
 
 @_verb
 @click.option("--require-bytes", is_flag=True, help="Missing bytes of an entry that was obtained are an error.")
-def build(project: Project, said: _Said, require_bytes: bool) -> None:
+@click.option("--no-cache", is_flag=True, help="Run every audit again, whatever an earlier build saw.")
+def build(project: Project, said: _Said, require_bytes: bool, no_cache: bool) -> None:
     """Pass the three gates, then write dist/ and exchange it in whole."""
     with project.writing("build") as writer:
-        _build(project, writer, said, require_bytes=require_bytes)
+        cache = not no_cache and not os.environ.get("CI")
+        _build(project, writer, said, require_bytes=require_bytes, cache=cache)
 
 
-def _build(project: Project, writer: Writer, said: _Said, *, require_bytes: bool) -> None:
-    from site_builder import site
+def _build(project: Project, writer: Writer, said: _Said, *, require_bytes: bool, cache: bool) -> None:
+    from site_builder import site, verification
+    from site_builder.project import Carried
 
     inputs = project.inputs()
-    settings, verified = _verified(inputs, require_bytes=require_bytes)
+    carried = project.carried().units if cache else {}
+    reproduced = {name: digest for name, (digest, verdict) in carried.items() if verdict == _VERDICTS[0]}
+    settings, verified = _verified(inputs, require_bytes=require_bytes, carried=reproduced)
     done = writer.exchange(site.render(_publication(inputs, settings, verified), inputs.templates))
     _say_verified(said, verified)
     writer.report(said.facts["sources"])
+    units = {
+        name: (verification.unit_digest(inputs, inputs.audits[name], held), _VERDICTS[0])
+        for name, held in verified.held.items()
+    }
+    writer.remember(Carried(units=units))
     said.facts["site"] = {"written": done.written, "kept": done.kept, "removed": done.removed}
     files = done.written + done.kept
     said.lines.append(f"dist/: {files} files, {done.written} of them new, {done.removed} removed")
 
 
-def _verified(inputs: Inputs, *, require_bytes: bool = False) -> tuple[Site, Verified]:
+def _verified(
+    inputs: Inputs, *, require_bytes: bool = False, carried: Mapping[str, str] | None = None
+) -> tuple[Site, Verified]:
     """Pass the three gates under the site's own settings."""
     from decimal import Decimal
 
@@ -144,7 +157,7 @@ def _verified(inputs: Inputs, *, require_bytes: bool = False) -> tuple[Site, Ver
         vocabulary=Vocabulary.of(settings.names, inputs.site.where, site.RESERVED_IDS),
         floor=Decimal(settings.coverage_floor),
     )
-    return settings, verification.verify(inputs, rules, require_bytes=require_bytes)
+    return settings, verification.verify(inputs, rules, require_bytes=require_bytes, carried=carried)
 
 
 def _publication(inputs: Inputs, settings: Site, verified: Verified) -> Publication:
@@ -608,7 +621,7 @@ def serve(project: Project, said: _Said, port: int) -> None:
         now = _Said(as_json=False)
         try:
             with project.writing("serve") as writer:
-                _build(project, writer, now, require_bytes=False)
+                _build(project, writer, now, require_bytes=False, cache=True)
         except EvidenceError as error:
             now.wrong(error.problems, error.exit_code)
         now.show()

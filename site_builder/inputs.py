@@ -101,3 +101,8 @@ class Inputs:
     versions: Mapping[str, str]
     """Versions of Python and of what the builder stands on, by name."""
     stored: Stored
+
+
+def inputs_digest(parts: Mapping[str, str]) -> Digest:
+    """Return one digest over named ones: another when any of them changes, comes or goes."""
+    return Digest.of("".join(f"{len(name)} {name} {digest}\n" for name, digest in sorted(parts.items())).encode())

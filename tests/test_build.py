@@ -128,9 +128,9 @@ reopen:
 }
 
 
-def _run(root: Path, *arguments: str) -> Result:
+def _run(root: Path, *arguments: str, ci: str | None = None) -> Result:
     verb, *rest = arguments
-    return CliRunner().invoke(build.main, [verb, "--root", str(root), *rest])
+    return CliRunner().invoke(build.main, [verb, "--root", str(root), *rest], env={"CI": ci})
 
 
 def _ran(root: Path, *arguments: str) -> str:
@@ -256,6 +256,33 @@ def test_the_same_site_anywhere(root, tmp_path):
     )
 
     assert _tree(root, "dist") == _tree(other, "dist")
+
+
+def _runs(root: Path, *arguments: str, ci: str | None = None) -> bool:
+    """Whether the verb ran the audit again: its script leaves a trace in this process alone."""
+    sys.modules["builtins"].__dict__.pop("demo_ran", None)
+    assert 0 == _run(root, *arguments, ci=ci).exit_code
+    return "demo_ran" in sys.modules["builtins"].__dict__
+
+
+def test_a_verdict_is_carried_over_on_the_same_bytes_alone(root):
+    """An unchanged audit is not run again by build, but by verify, CI, publish and --no-cache; a changed one is."""
+    _edit(root / "evidence/demo/audit.py", "import Audit\n", "import Audit\n\n__builtins__['demo_ran'] = True\n")
+    assert _runs(root, "build")
+    before = _tree(root, "dist")
+    assert not _runs(root, "build")
+    assert before == _tree(root, "dist")
+    assert _runs(root, "verify")
+    assert _runs(root, "build", "--no-cache")
+    assert not _runs(root, "build")
+    _edit(root / "evidence/demo/fixtures/spare.txt", "spare", "spare")
+    assert not _runs(root, "build")
+    (root / "evidence/demo/fixtures/more.txt").write_text("more")
+    assert _runs(root, "build")
+    (root / ".build/carried.json").write_bytes(b"garbage")
+    assert _runs(root, "build")
+    assert _runs(root, "build", ci="true")
+    assert _runs(root, "publish", "demo")
 
 
 # What is wrong stops it

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from site_builder.errors import EvidenceError, SourceError, UsageError
-from site_builder.inputs import File
-from site_builder.project import Carried, Exchanged, Project, inputs_digest
+from site_builder.inputs import File, inputs_digest
+from site_builder.project import Carried, Exchanged, Project
 from site_builder.project.output import exchanged, write_site
 from site_builder.values import Digest
 

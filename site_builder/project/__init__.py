@@ -21,13 +21,13 @@ from site_builder import strict
 from site_builder.errors import EvidenceError
 from site_builder.inputs import File, Inputs
 from site_builder.project import disk, output
-from site_builder.project.carried import Carried, inputs_digest
+from site_builder.project.carried import Carried
 from site_builder.project.output import Exchanged, Published
 from site_builder.project.reading import read_inputs
 from site_builder.project.store import Store
 from site_builder.values import Digest
 
-__all__ = ["Carried", "Exchanged", "Project", "Published", "Store", "Writer", "inputs_digest"]
+__all__ = ["Carried", "Exchanged", "Project", "Published", "Store", "Writer"]
 
 _WAIT_SECONDS = 5.0
 _AT_MOST = 256 * 1024 * 1024

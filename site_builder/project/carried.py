@@ -40,8 +40,3 @@ class Carried:
             {unit: {"inputs": inputs, "verdict": verdict} for unit, (inputs, verdict) in sorted(self.units.items())}
         )
         return Digest.of(body).encode() + b"\n" + body
-
-
-def inputs_digest(parts: Mapping[str, str]) -> Digest:
-    """Return one digest over named ones; another when any of them changes, comes or goes."""
-    return Digest.of("".join(f"{len(name)} {name} {digest}\n" for name, digest in sorted(parts.items())).encode())
