@@ -1137,13 +1137,10 @@ class _Computation:
         row_id, _, column = rest.rpartition("/")
         if entry.axis:
             made = self.value(name, row_id)
-            return made.cells[column].expression if column in made.cells else f"{self._list_of(entry.axis)}/{row_id}"
-        return next(item for item in self.value(name, "") if item.id == row_id).cells[column].expression
-
-    def _list_of(self, axis: str) -> str:
-        return next(
-            (entry.id for entry in self.entries.values() if entry.kind == "assumption" and entry.axis == axis), axis
-        )
+            cells: Mapping[str, Value] = self._with_key(entry, row_id, made)
+        else:
+            cells = next(item.cells for item in self.value(name, "") if item.id == row_id)
+        return cells[column].expression
 
     def _moves(self, leaf: _Leaf) -> Iterator[Value]:
         value = leaf.value

@@ -30,7 +30,7 @@ def draft(inputs: Inputs, audit: AuditInputs) -> Receipt:
     # What can't be read any more stands as it was read: a mutable page that has moved on, say.
     before = verification.newest(audit)
     recorded = verification.recorded_in(receipts.opened(before[1].body, before[1].where).receipt) if before else {}
-    body = verification.computed(inputs, audit, held, recorded)
+    body = verification.computed(audit, held, recorded)
     numbers = [version for version in audit.receipts if version != "draft"]
     desk = editorial.desk(audit)
     issued = Issued(

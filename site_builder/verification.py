@@ -187,7 +187,7 @@ def _lock_problems(sources: Sequence[Source], lock: Lock, audit: AuditInputs) ->
                 remedy=f"Run `python build.py fetch {audit.name}`.",
             )
             continue
-        yield from _entry_problems(source, entry, artifacts, where, locked)
+        yield from _entry_problems(source, entry, artifacts, where)
     for name in locked:
         if name not in cited:
             yield Problem(
@@ -205,9 +205,7 @@ def _lock_problems(sources: Sequence[Source], lock: Lock, audit: AuditInputs) ->
             )
 
 
-def _entry_problems(
-    source: Source, entry: LockEntry, artifacts: Mapping[str, Any], where: str, locked: Mapping[str, LockEntry]
-) -> Iterator[Problem]:
+def _entry_problems(source: Source, entry: LockEntry, artifacts: Mapping[str, Any], where: str) -> Iterator[Problem]:
     """What a lock entry says beside its digest must agree with what the source says of itself."""
     at = f"{where}: {source.id}"
 
@@ -253,7 +251,7 @@ def _entry_problems(
 # The receipt gate
 
 
-def computed(inputs: Inputs, audit: AuditInputs, held: Held, recorded: Mapping[str, Observation | Absence]) -> Body:
+def computed(audit: AuditInputs, held: Held, recorded: Mapping[str, Observation | Absence]) -> Body:
     """Return the body that the audit comes to.
 
     Raises:
@@ -335,7 +333,7 @@ def receipt_gate(
         if carried and carried.get(audit.name) == unit_digest(inputs, audit, held[audit.name]):
             return
         if (current := newest(audit)) is not None:
-            _reproduced(inputs, audit, held[audit.name], current[1], opened[current[0]])
+            _reproduced(audit, held[audit.name], current[1], opened[current[0]])
 
     gathered((lambda audit=inputs.audits[name]: step(audit)) for name in held)  # type: ignore[misc]
     return ledgers
@@ -372,8 +370,8 @@ def _named_rightly(audit: AuditInputs, version: Version, ledger: Ledger) -> None
         raise ReceiptError(*problems)
 
 
-def _reproduced(inputs: Inputs, audit: AuditInputs, held: Held, file: File, ledger: Ledger) -> None:
-    body = computed(inputs, audit, held, recorded_in(ledger.receipt))
+def _reproduced(audit: AuditInputs, held: Held, file: File, ledger: Ledger) -> None:
+    body = computed(audit, held, recorded_in(ledger.receipt))
     expected, found = as_json(body), as_json(ledger.receipt.body)
     if strict.dump_json(expected) == strict.dump_json(found):
         return
