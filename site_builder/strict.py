@@ -189,9 +189,7 @@ def _decimal(token: str) -> Decimal:
     return Decimal(token)
 
 
-_FAST = json.JSONDecoder(
-    object_pairs_hook=_pairs, parse_constant=_refused, parse_int=_int, parse_float=_decimal
-)
+_FAST = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_refused, parse_int=_int, parse_float=_decimal)
 
 
 class _Json:
@@ -211,9 +209,7 @@ class _Json:
             self._fail(f"expected the end of the text, found {self._next()!r}")
         return value
 
-    def _fail(
-        self, problem: str, remedy: str = "Correct the JSON there.", index: int | None = None
-    ) -> NoReturn:
+    def _fail(self, problem: str, remedy: str = "Correct the JSON there.", index: int | None = None) -> NoReturn:
         line, column = _place(self.source, self._index if index is None else index)
         raise LoadError(self.where, line, column, problem, remedy)
 
@@ -430,10 +426,7 @@ def _plain(value: Any, at: str, *, null: bool, depth: int = 0) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item, f"{at}/{index}", null=null, depth=depth + 1) for index, item in enumerate(value)]
     if isinstance(value, Mapping):
-        return {
-            _key(key, at): _plain(item, f"{at}/{key}", null=null, depth=depth + 1)
-            for key, item in value.items()
-        }
+        return {_key(key, at): _plain(item, f"{at}/{key}", null=null, depth=depth + 1) for key, item in value.items()}
     raise UnwritableError(f"{at or '/'}: a {type(value).__name__} has no place in our JSON")
 
 

@@ -14,6 +14,7 @@ from site_builder import strict
 
 
 def refusal(load: Callable[[bytes, str], Any], text: bytes) -> str:
+    """Return the words of the loader's error, which always has a remedy."""
     with pytest.raises(strict.LoadError) as caught:
         load(text, "demo")
     assert caught.value.remedy
@@ -180,8 +181,7 @@ def test_yaml_scalars_stay_words() -> None:
         ),
         (
             b"a: 1\n\tb: 2\n",
-            "demo:2:1: not YAML: while scanning for the next token, "
-            "found character '\\t' that cannot start any token",
+            "demo:2:1: not YAML: while scanning for the next token, found character '\\t' that cannot start any token",
         ),
         (b"a: \x07\n", "demo:1:4: the character U+0007 is not allowed in YAML"),
         ("a: 1 # x\x85b: 2\n".encode(), "demo:1:9: a line ends in something other than a line feed"),
@@ -243,6 +243,7 @@ def test_yaml_of_any_bytes(text: bytes) -> None:
 
 
 def only_words(value: Any) -> bool:
+    """Tell whether a value is made of strings, lists and mappings alone."""
     if isinstance(value, dict):
         return all(isinstance(key, str) and only_words(item) for key, item in value.items())
     return all(map(only_words, value)) if isinstance(value, list) else isinstance(value, str)

@@ -233,7 +233,7 @@ def source(node: Node, body: bytes) -> str:
             out.pop()
         last = out[-1] if out else "("
         glued = last in _OPENING or word in _CLOSING or word == "," or "." in (word, last)
-        if gap and (last == "," or not glued):
+        if gap and not glued:
             out.append(" ")
         out.append(word)
     return "".join(out)
