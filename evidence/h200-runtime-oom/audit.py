@@ -22,7 +22,9 @@ audit = Audit(
 # What we choose
 
 
-@audit.assumption(axis="cap", unit="token", reason="The published table's caps, so that the two can be laid side by side.")
+@audit.assumption(
+    axis="cap", unit="token", reason="The published table's caps, so that the two can be laid side by side."
+)
 def caps():
     """Token caps that the workspace is computed for."""
     return 4096, 8192, 16384, 32768, 65536
@@ -34,7 +36,9 @@ def tensor_parallel():
     return 8
 
 
-@audit.assumption(unit="SM", reason="NVIDIA states 132 streaming multiprocessors for H200; no source here was read for it.")
+@audit.assumption(
+    unit="SM", reason="NVIDIA states 132 streaming multiprocessors for H200; no source here was read for it."
+)
 def multiprocessors():
     """Streaming multiprocessors of one H200."""
     return 132
@@ -46,16 +50,21 @@ def device_memory():
     return 140
 
 
-@audit.assumption(unit="1", reason="The mixed call hands all scheduled tokens over as one sequence, so its batch is one.")
+@audit.assumption(
+    unit="1", reason="The mixed call hands all scheduled tokens over as one sequence, so its batch is one."
+)
 def batch():
     """Batch size of the mixed call."""
     return 1
 
 
-@audit.assumption(unit="1", reason="max(multiprocessors // tokens // (heads / 64), 1), read in the library; at 132 tokens or more it is one.")
-def partitions_at_cap():
-    """SM partitions of a step that holds more tokens than the device has multiprocessors."""
-    return 1
+@audit.assumption(
+    unit="head",
+    reason="The library shifts the head count right by six bits when it counts partitions: blocks of 64 heads.",
+)
+def head_block():
+    """Heads that one block of the Hopper path takes."""
+    return 64
 
 
 @audit.assumption(unit="B", reason="An FP32 number has four bytes.")
@@ -178,7 +187,9 @@ def hopper():
     return 9
 
 
-@audit.assumption(reason="The package that the registry names from 0.29.0 on; before, the class lies among the other models.")
+@audit.assumption(
+    reason="The package that the registry names from 0.29.0 on; before, the class lies among the other models."
+)
 def own_package():
     """Package that serves the architecture in later releases."""
     return "vllm.models.deepseek_v32"
@@ -285,7 +296,11 @@ def padded_envelope(source):
 @audit.observation("flashmla-sparse@{release}", unit="1")
 def value_width(source):
     """Width of the value that the mixed call asks the kernel for, per head."""
-    return source.python.function(f"{IMPL}._fp8_flash_mla_kernel").call("flash_mla_with_kvcache").argument(keyword="head_dim_v")
+    return (
+        source.python.function(f"{IMPL}._fp8_flash_mla_kernel")
+        .call("flash_mla_with_kvcache")
+        .argument(keyword="head_dim_v")
+    )
 
 
 @audit.observation("flashmla-sparse@{release}", kind="truth")
@@ -555,7 +570,9 @@ def allocation(source):
     """What decides whether the accumulators are allocated at all."""
     entry, calls = _accumulators(source)
     found = entry.guard(of=calls, compares_with=1)
-    return found.read_as({"present": "the partition count", "absent": "nothing", "otherwise": "a flag of the call"}[found.value])
+    return found.read_as(
+        {"present": "the partition count", "absent": "nothing", "otherwise": "a flag of the call"}[found.value]
+    )
 
 
 @audit.observation("flashmla-library@{release}", kind="truth", otherwise="unknown")
@@ -565,7 +582,9 @@ def set_on_hopper(source):
     found = entry.guard(of=calls, compares_with=1)
     if found.value != "otherwise":
         return found.read_as(True)
-    tests = [test for test in entry.conditions(of=calls) if re.fullmatch(r"cmp qword ptr \[rbp - \w+\], 9", test.value[0])]
+    tests = [
+        test for test in entry.conditions(of=calls) if re.fullmatch(r"cmp qword ptr \[rbp - \w+\], 9", test.value[0])
+    ]
     if len(tests) != 1:
         raise UnknownError(f"expected one test against 9 among the flag's, found {len(tests)}")
     return tests[0].read_as(True)
@@ -608,6 +627,18 @@ def value_dim(value_width):
     return most(value_width.values())
 
 
+@audit.rule
+def partitions_of(tokens, multiprocessors, heads, head_block):
+    """SM partitions of a step, as the library counts them: multiprocessors over tokens over blocks of heads, at least one."""
+    return most(multiprocessors // tokens // (heads // head_block), 1).of("partition")
+
+
+@audit.result(title="SM partitions of the reported step")
+def partitions_at_cap(reported_cap, multiprocessors, padded_heads, head_block):
+    """Partitions of a step that fills the reported cap."""
+    return partitions_of(reported_cap, multiprocessors, padded_heads, head_block)
+
+
 @audit.result(title="Splits of the mixed call")
 def splits(batch, partitions_at_cap):
     """Split slots that the accumulators are allocated for: the batch and the SM partitions."""
@@ -643,17 +674,25 @@ def output_per_token(padded_heads, value_dim, bf16_bytes):
     title="FP32 workspace of one mixed call, by token cap",
     titles={
         "cap": "max-num-batched-tokens",
+        "partitions": "SM partitions",
         "accumulator": "Dominant FP32 accumulator",
         "lse": "LSE accumulator",
         "output": "BF16 output",
         "sum": "Accumulator + output",
     },
 )
-def workspace(cap, accumulator_per_token, lse_per_token, output_per_token):
+def workspace(cap, multiprocessors, padded_heads, head_block, accumulator_per_token, lse_per_token, output_per_token):
     """What one mixed call that fills the cap asks for, on a release whose partition guard is absent."""
     accumulator = (accumulator_per_token * cap).to("GiB")
     output = (output_per_token * cap).to("GiB")
-    return row(accumulator=accumulator, lse=(lse_per_token * cap).to("MiB"), output=output, sum=accumulator + output)
+    partitions = partitions_of(cap, multiprocessors, padded_heads, head_block)
+    return row(
+        partitions=partitions,
+        accumulator=accumulator,
+        lse=(lse_per_token * cap).to("MiB"),
+        output=output,
+        sum=accumulator + output,
+    )
 
 
 @audit.result(title="Physical deficit of the reported failure")
@@ -693,9 +732,9 @@ def last_split_step(multiprocessors, two_partitions):
 
 
 @audit.result(title="Accumulator of that step")
-def bounded_accumulator(last_split_step, multiprocessors, batch, padded_heads, value_dim, fp32_bytes):
+def bounded_accumulator(last_split_step, multiprocessors, head_block, batch, padded_heads, value_dim, fp32_bytes):
     """Largest accumulator where the partition guard is present: the step that still has two partitions."""
-    parts = multiprocessors // last_split_step
+    parts = partitions_of(last_split_step, multiprocessors, padded_heads, head_block)
     return ((batch + parts) * padded_heads * value_dim * fp32_bytes * last_split_step).to("MiB")
 
 
@@ -711,9 +750,7 @@ def bounded_accumulator(last_split_step, multiprocessors, batch, padded_heads, v
         "mixed_headroom": "Room for prefills",
     },
 )
-def reconciliation(
-    workspace, reported_cap, reported_request, reported_free, deficit, decode_tokens, mixed_headroom
-):
+def reconciliation(workspace, reported_cap, reported_request, reported_free, deficit, decode_tokens, mixed_headroom):
     """The reported request beside what the allocation comes to at the reported cap."""
     return table(
         row(
@@ -780,7 +817,10 @@ def backends(
     fp8_e4m3,
 ):
     """The first backend in the platform's order whose declarations admit the dtype, or `refused` where none does."""
-    attention = (flash_attention, every(candidates_in_order, holds(candidates, flash_attention), flash_attention_on_hopper))
+    attention = (
+        flash_attention,
+        every(candidates_in_order, holds(candidates, flash_attention), flash_attention_on_hopper),
+    )
     mla = (
         flashmla,
         every(
@@ -942,6 +982,12 @@ def newest_release(releases, newest):
 def report_is_reproduced(workspace, reported_cap, reported_request):
     """At the reported cap the computed accumulator equals the reported request."""
     return workspace.cell(reported_cap, "accumulator") == reported_request
+
+
+@audit.invariant
+def one_partition_at_every_cap(workspace, partitions_at_cap):
+    """At every cap of the table a full step has the one partition that the split count stands on."""
+    return every(partitions == partitions_at_cap for partitions in workspace.column("partitions"))
 
 
 @audit.invariant
