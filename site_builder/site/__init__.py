@@ -155,6 +155,7 @@ class _Press:
             "size": reading.size,
             "grouped": lambda number: f"{number:,}",
             "phrase": reading.phrase,
+            "said": reading.said,
             "html": _markup,
             "unit": unit,
             "numeric": lambda column: reading.numeric(column.kind),

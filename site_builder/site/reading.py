@@ -44,11 +44,20 @@ def reading(value: Value) -> Markup:
 
 def digest(full: str) -> Markup:
     """Return a digest that shows its first digits, copies whole and prints whole."""
-    name, colon, digits = full.partition(":")
-    if not colon or len(digits) <= 12:
+    name, colon, digits = full.rpartition(":")
+    if len(digits) <= 16:
         return Markup(f'<code class="digest">{escape(full)}</code>')
     rest = f'<span class="rest">{escape(digits[12:])}</span>'
-    return Markup(f'<code class="digest">{escape(name)}:{escape(digits[:12])}{rest}</code>')
+    return Markup(f'<code class="digest">{escape(name + colon + digits[:12])}{rest}</code>')
+
+
+def said(text: str) -> Markup:
+    """Return a statement, with what stands between backticks as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    marked = (f"<code>{escape(part)}</code>" if place % 2 else str(escape(part)) for place, part in enumerate(parts))
+    return Markup("".join(marked))
 
 
 def size(count: int) -> str:

@@ -18,6 +18,10 @@ Cells = Mapping[tuple[str, str, str], str]
 """The words of editorial cells as HTML, by table, row and column."""
 
 
+_FOLDED = 8
+"""Up to how many links stand side by side."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShownCell:
     """One cell of a table: how it reads, and its attributes, which say where it stands and what it is exactly."""
@@ -31,7 +35,7 @@ class Family:
     """Records that repeat over a list: those whose ids differ only behind the `@`."""
 
     name: str
-    records: Sequence[SourceRow | Observation]
+    records: Sequence[SourceRow | Observation | Result]
 
     @property
     def repeats(self) -> bool:
@@ -69,7 +73,10 @@ class Shown:
         if result is None or not place:
             if result_id == "counts":
                 return f"count of {place}"
-            return result.title if result else phrase(address)
+            key = address.partition("@")[2]
+            if result is None:
+                return phrase(address)
+            return f"{result.title} ({key})" if key else result.title
         row, _, column_id = place.rpartition("/")
         column = next((column.title for column in result.columns if column.id == column_id), column_id)
         return f"{column} ({row})" if result_id == within else f"{result.title}, {column} ({row})"
@@ -104,7 +111,7 @@ class Shown:
             html = reading(value)
         else:
             html = escape(bare(value))
-        look = "num" if numeric(column.kind) else "text" if column.kind == "text" else "words"
+        look = "num" if numeric(column.kind) else "text" if column.kind in ("text", "words") else "words"
         if not value.known:
             look += " unknown"
         marks = self._marks(address) + ("" if written is not None else _exact(value, html))
@@ -188,28 +195,46 @@ class Shown:
         """Return links to what is made of a value, one step on."""
         return self._links(self._lineage[1].get(address, ()), address)
 
-    def _links(self, addresses: Sequence[str], within: str) -> Markup:
-        """Cells of one column stand together, each linked by its row."""
-        own = within.partition("/")[0]
-        groups: dict[str, list[str]] = {}
-        for address in addresses:
-            result, _, place = address.partition("/")
-            known = place and result in self.ledger.results
-            groups.setdefault(f"{result}/{place.rpartition('/')[2]}" if known else address, []).append(address)
-        said = []
-        for name, members in groups.items():
-            if len(members) == 1:
-                said.append(_link(self.href(members[0]), self._name(members[0], own)))
-                continue
-            rows = (_link(self.href(address), address.partition("/")[2].rpartition("/")[0]) for address in members)
-            said.append(f"{escape(self._column(name, own))}: {' '.join(rows)}")
-        return Markup(", ".join(said))
+    def broken(self, leaf_addresses: Sequence[str]) -> Markup:
+        """Return links to the leaves that break an invariant."""
+        return self._links(leaf_addresses, "")
 
-    def _column(self, name: str, own: str) -> str:
-        result_id, _, column_id = name.partition("/")
-        result = self.ledger.results[result_id]
+    def _links(self, addresses: Sequence[str], within: str) -> Markup:
+        """Members of a family and cells of a column stand together, each linked by its key; many are folded."""
+        own = within.partition("/")[0]
+        groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        for address in addresses:
+            kind, key = self._grouped(address)
+            groups.setdefault(kind, []).append((address, key))
+        parts = []
+        for kind, members in groups.items():
+            if len(members) == 1:
+                parts.append(_link(self.href(members[0][0]), self._name(members[0][0], own)))
+            else:
+                keys = " ".join(_link(self.href(address), key) for address, key in members)
+                parts.append(f"{escape(self._kind(kind, own))}: {keys}")
+        text = ", ".join(parts)
+        if len(addresses) <= _FOLDED:
+            return Markup(text)
+        return Markup(f'<details class="many"><summary>{len(addresses)} values</summary>{text}</details>')
+
+    def _grouped(self, address: str) -> tuple[tuple[str, str], str]:
+        """The family or column that an address belongs to, and its key there."""
+        result, _, place = address.partition("/")
+        if place and result in self.ledger.results:
+            row, _, column = place.rpartition("/")
+            return (result, column), row
+        family, at, key = address.partition("@")
+        return (family, ""), key if at else address
+
+    def _kind(self, kind: tuple[str, str], own: str) -> str:
+        family, column_id = kind
+        result = self.ledger.results.get(family)
+        if result is None or not column_id:
+            scheme, colon, name = family.partition(":")
+            return f"{scheme} {name}" if colon else phrase(family)
         title = next((column.title for column in result.columns if column.id == column_id), column_id)
-        return title if result_id == own else f"{result.title}, {title}"
+        return title if family == own else f"{result.title}, {title}"
 
     def _name(self, name: str, within: str) -> str:
         kind, colon, rest = name.partition(":")
@@ -232,9 +257,9 @@ class Shown:
     def _filled(self, expression: Expression) -> Markup:
         return formula(expression, lambda name: self._values.get(name) or escape(name))
 
-    def families(self, records: Sequence[SourceRow] | Sequence[Observation]) -> Sequence[Family]:
+    def families(self, records: Sequence[SourceRow] | Sequence[Observation] | Sequence[Result]) -> Sequence[Family]:
         """Return the records by what stands before their `@`; those without company come last, as one group."""
-        by_name: dict[str, list[SourceRow | Observation]] = {}
+        by_name: dict[str, list[SourceRow | Observation | Result]] = {}
         for record in records:
             by_name.setdefault(record.id.partition("@")[0], []).append(record)
         families = [Family(name=name, records=group) for name, group in by_name.items() if len(group) > 1]

@@ -199,7 +199,6 @@ def test_from_a_claim_to_its_source(page, address):
     page.locator(".prose p a.claim", has_text="1 GiB").first.click()
 
     assert page.url.endswith("/receipts/shelf-cache/#defaultMemory")
-    page.locator('[id="defaultMemory"] summary').click()
     page.locator('[id="why:defaultMemory"] a', has_text="page size (2.0.0)").click()
     assert page.url.endswith("#pageSize@2.0.0")
     page.locator('[id="pageSize@2.0.0"] a.source').click()
