@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import Field, JsonValue, ValidationError
 
 from site_builder import receipts, strict
-from site_builder.errors import EvidenceError, Problem
+from site_builder.errors import EvidenceError, Problem, ReceiptError
 from site_builder.publications import Log
 from site_builder.receipts import Ledger
 from site_builder.records import Record
@@ -23,6 +23,7 @@ from site_builder.values import Digest, Expression, ValueRefused, evaluate, show
 MANIFEST = "build-manifest.json"
 SUMS = "SHA256SUMS"
 
+_KEEP = "Compare it with the public copy: a receipt is written once and never edited."
 _AGAIN = "Download it again; where it is the same, what is published there is not what was built."
 _RECEIPT = re.compile(r"receipts/([^/]+)/([^/]+)/receipt\.json")
 
@@ -41,21 +42,38 @@ class _Manifest(Record):
     files: tuple[_File, ...]
 
 
+def sound(body: bytes, where: str) -> Ledger:
+    """Return the receipt that these bytes are, once each of its values stands where it must and is of its kind.
+
+    Raises:
+        ReceiptError: it is no receipt, or no value can be read at one of its addresses.
+    """
+    ledger = receipts.opened(body, where)
+    try:
+        if ledger.cells and ledger.expressions is not None:
+            return ledger
+        problem = "expected values, found none"
+    except ValueRefused as error:
+        problem = f"expected values of the kinds that it names: {error}"
+    except (LookupError, ArithmeticError) as error:
+        problem = f"expected a value in every cell, found none: {error}"
+    raise ReceiptError.at(where, problem, _KEEP)
+
+
 def check_receipt(body: bytes, where: str) -> Iterator[Problem]:
     """Yield what is wrong with a receipt: its form, its id, and each value that its own expression does not yield.
 
     Raises:
         ReceiptError: the bytes are no receipt.
     """
-    ledger = receipts.opened(body, where)
-    keep = "Compare it with the public copy: a receipt is written once and never edited."
+    ledger = sound(body, where)
     if receipts.written(ledger.receipt) != body:
-        yield Problem(where=where, problem="expected the one form of a receipt, found another", remedy=keep)
+        yield Problem(where=where, problem="expected the one form of a receipt, found another", remedy=_KEEP)
     issued = ledger.receipt.issued.operation_id
     if (derived := receipts.operation_id(ledger.receipt)) != issued:
-        yield Problem(where=where, problem=f"operationId: expected {derived}, found {issued}", remedy=keep)
-    for at, expected, found in _unyielded(ledger):
-        yield Problem(where=where, problem=f"{at}: expected {expected} (recomputed), found {found}", remedy=keep)
+        yield Problem(where=where, problem=f"operationId: expected {derived}, found {issued}", remedy=_KEEP)
+    for at, problem in (*_unyielded(ledger), *_unheld(ledger)):
+        yield Problem(where=where, problem=f"{at}: {problem}", remedy=_KEEP)
 
 
 def recomputed(ledger: Ledger) -> tuple[int, int]:
@@ -64,29 +82,32 @@ def recomputed(ledger: Ledger) -> tuple[int, int]:
     return values, sum(item.expression != "opaque" for item in ledger.receipt.body.invariants)
 
 
-def _unyielded(ledger: Ledger) -> Iterator[tuple[str, str, str]]:
+def _unyielded(ledger: Ledger) -> Iterator[tuple[str, str]]:
     for address, expression in ledger.expressions.items():
         if expression == "opaque":
             continue
-        stated = ledger.cell(address).value
+        stated = shown(ledger.cell(address).value)
         try:
             value = ledger.recomputed(address)
         except (ValueRefused, LookupError, ArithmeticError) as error:
-            yield address, f"a value ({error})", shown(stated)
+            yield address, f"expected what its expression yields, which is nothing ({error}), found {stated}"
         else:
-            if value.text != stated.text:
-                yield address, shown(value), shown(stated)
+            if value.text != ledger.cell(address).value.text:
+                yield address, f"expected {shown(value)} (recomputed), found {stated}"
+
+
+def _unheld(ledger: Ledger) -> Iterator[tuple[str, str]]:
     for item in ledger.receipt.body.invariants:
         if not item.broken_by:
-            yield item.id, "something that can break it", "nothing"
+            yield item.id, "expected something that can break it, found nothing"
         if item.expression == "opaque":
             continue
         try:
-            holds = evaluate(_plain(item.expression), lambda leaf: ledger.cell(leaf).value).text
+            holds = str(evaluate(_plain(item.expression), lambda leaf: ledger.cell(leaf).value).text)
         except (ValueRefused, LookupError, ArithmeticError) as error:
-            holds = str(error)
+            holds = f"nothing ({error})"
         if holds != "yes":
-            yield item.id, "a relation that holds", str(holds)
+            yield item.id, f"expected a relation that holds, found {holds}"
 
 
 def _plain(expression: JsonValue) -> Expression:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from site_builder.receipts import Ledger
-from site_builder.values import Expression, leaves, shown
+from site_builder.values import UNKNOWN, Expression, leaves, shown
 
 if TYPE_CHECKING:
     from site_builder.guides import Guide, Link, Part
@@ -196,7 +196,8 @@ def _ends(ledger: Ledger) -> Iterator[tuple[str, str]]:
     for read in body.observations:
         at = read.at or {}
         place = ", ".join(f"{name} {value}" for name, value in at.items())
-        yield read.id, f"{_origin(ledger, read.source)}{f', {place}' if place else ''}"
+        unknown = f"; {UNKNOWN}, because {read.reason}" if read.reason else ""
+        yield read.id, f"{_origin(ledger, read.source)}{f', {place}' if place else ''}{unknown}"
     for absent in body.absences:
         searched = f"{absent.bytes} bytes and {absent.definitions} definitions searched with {absent.matcher}"
         yield absent.id, f"{_origin(ledger, absent.source)}, {searched}"

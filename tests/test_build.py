@@ -9,10 +9,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -508,6 +511,26 @@ def test_a_copy_that_lacks_and_adds(root):
     said = _failed(root, 1, "verify", str(root / "dist"))
     assert "dist/404.html: expected the file, found none\n" in said
     assert "dist/extra.html: expected only what the manifest lists, found this\n" in said
+
+
+def test_a_published_address(root):
+    """A site is verified over the network by its address alone; where nobody answers, that is no verdict."""
+    _ran(root, "build")
+    handler = partial(_Quiet, directory=str(root / "dist"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/"
+        assert "the published site: every file is as its manifest says\n" == _ran(root, "verify", address)
+        (root / "dist/index.html").write_text("x")
+        assert "the published site/index.html: expected sha256:" in _failed(root, 1, "verify", address)
+        server.shutdown()
+
+    assert "127.0.0.1" not in _failed(root, 3, "verify", address)
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Say nothing."""
 
 
 # Asking

@@ -1,0 +1,97 @@
+"""A published copy held to itself: each value of a receipt counts."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from site_builder import checking, receipts, strict
+from site_builder.errors import EvidenceError
+from site_builder.receipts import Receipt
+from tests import sample
+
+
+def _sound(value: dict[str, Any]) -> bytes:
+    """The receipt under the id that follows from the rest of it, as somebody would write it who forges all of it."""
+    receipt = Receipt.model_validate(value)
+    issued = receipt.issued.model_copy(update={"operation_id": receipts.operation_id(receipt)})
+    return receipts.written(receipt.model_copy(update={"issued": issued}))
+
+
+_VALUE = receipts.as_json(sample.receipt())
+_BODY = _sound(_VALUE)
+
+
+def _problems(body: bytes) -> list[str]:
+    try:
+        return [str(problem) for problem in checking.check_receipt(body, "receipt.json")]
+    except EvidenceError as error:
+        return [str(problem) for problem in error.problems]
+
+
+def test_a_sound_receipt():
+    """A receipt that is what it says has no problem, and says how much could be computed again."""
+    assert [] == _problems(_BODY)
+    assert (14, 2) == checking.recomputed(receipts.opened(_BODY, "receipt.json"))
+
+
+def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, (*path, key))
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            yield from _leaves(item, (*path, place))
+    else:
+        yield path
+
+
+def test_every_leaf_counts():
+    """No leaf of a receipt can be edited unnoticed, unless all that follows from it is edited too."""
+    unnoticed = []
+    sound = strict.load_json(_BODY, "receipt.json")
+    for path in _leaves(sound):
+        changed = copy.deepcopy(sound)
+        inner = changed
+        for step in path[:-1]:
+            inner = inner[step]
+        inner[path[-1]] = inner[path[-1]] + 1 if isinstance(inner[path[-1]], int) else f"{inner[path[-1]]}0"
+        if not _problems(strict.dump_json(changed)):
+            unnoticed.append(path)
+
+    assert [] == unnoticed
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [
+        (("results", 0, "rows", 0, "size"), "257", "memory/16384/size: expected 256 MiB (recomputed), found 257 MiB"),
+        (("results", 1, "value"), "2", "defaultMemory: expected 1 GiB (recomputed), found 2 GiB"),
+        (("reported", 0, "value"), "0.5", "reportIsPlausible: expected a relation that holds, found no"),
+        (("invariants", 0, "brokenBy"), [], "defaultIsInTheTable: expected something that can break it, found nothing"),
+        (
+            ("results", 1, "expression"),
+            ["mul", "nowhere", "1"],
+            "defaultMemory: expected what its expression yields, which is nothing (",
+        ),
+        (("observations", 0, "value"), ["a", "b"], "expected values of the kinds that it names: "),
+    ],
+)
+def test_a_forged_value(path, value, problem):
+    """Under a fresh id, a value is still held to its expression, and a relation to its two sides."""
+    forged = copy.deepcopy(_VALUE)
+    inner = forged["body"]
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+
+    assert any(f"receipt.json: {problem}" in found for found in _problems(_sound(forged)))
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"\xff", _BODY.replace(b"receipt/1", b"receipt/2"), _BODY + b"\n"])
+def test_what_is_no_receipt(body):
+    """Anything else than a receipt is a problem, and no more than that."""
+    assert _problems(body)
