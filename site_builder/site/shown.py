@@ -94,28 +94,24 @@ class Shown:
 
     def rows(self, result: Result) -> Iterator[tuple[str, Sequence[ShownCell]]]:
         """Yield a table's rows: the row's id, and its cells."""
+        looks = [(column, _look(column, result)) for column in result.columns]
         for row in result.rows:
             row_id = str(row["id"])
-            yield (
-                row_id,
-                [self._cell(result, row_id, column) for column in result.columns],
-            )
+            yield row_id, [self._cell(result.id, row_id, column, look) for column, look in looks]
 
-    def _cell(self, result: Result, row: str, column: Column) -> ShownCell:
-        address = f"{result.id}/{row}/{column.id}"
+    def _cell(self, result: str, row: str, column: Column, look: str) -> ShownCell:
+        address = f"{result}/{row}/{column.id}"
         value = self.ledger.cells[address].value
-        written = self.words.get((result.id, row, column.id))
+        written = self.words.get((result, row, column.id))
         if written is not None:
             html = Markup(written)
         elif value.kind == "digest" or not numeric(column.kind):
             html = reading(value)
         else:
             html = escape(bare(value))
-        look = "num" if numeric(column.kind) else "text" if column.kind in ("text", "words") else "words"
-        if not value.known:
-            look += " unknown"
         marks = self._marks(address) + ("" if written is not None else _exact(value, html))
-        return ShownCell(html=html, marks=Markup(f'{marks} class="{look}"'))
+        unknown = "" if value.known else " unknown"
+        return ShownCell(html=html, marks=Markup(f'{marks} class="{look}{unknown}"'))
 
     def _marks(self, address: str) -> str:
         """On the receipt's own page, an address is where its value stands."""
@@ -290,6 +286,16 @@ class Shown:
 
 def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',"\r\n') else text
+
+
+def _look(column: Column, result: Result) -> str:
+    """Numbers stand under one another, sentences need room, single words do not."""
+    if numeric(column.kind):
+        return "num"
+    if column.kind in ("digest", "version", "date", "truth"):
+        return "words"
+    longest = max((len(str(row[column.id])) for row in result.rows), default=0)
+    return "text" if longest > 24 else "words"
 
 
 def _link(address: str, text: str, look: str = "") -> str:
