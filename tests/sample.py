@@ -130,7 +130,15 @@ def body(say: Callable[[str], str] = str) -> dict[str, Any]:
                 "unit": "GiB",
                 "statement": say("Memory of the machine that the cache runs on."),
                 "reason": say("The smallest machine that the library’s own guide names."),
-            }
+            },
+            {
+                "id": "limits",
+                "value": ["512", "2048"],
+                "unit": "MiB",
+                "axis": "limit",
+                "statement": say("Limits that the cache is held to."),
+                "reason": say("One below the default’s memory and one above."),
+            },
         ],
         "reported": [
             {
@@ -271,6 +279,14 @@ def body(say: Callable[[str], str] = str) -> dict[str, Any]:
                 "expected": "yes",
                 "actual": "yes",
                 "brokenBy": ["reportedPeak", "defaultPages"],
+            },
+            {
+                "id": "limitIsAbove",
+                "statement": say("The larger limit holds the default."),
+                "expression": ["gt", "limits/2048", "defaultMemory"],
+                "expected": "yes",
+                "actual": "yes",
+                "brokenBy": ["limits/2048", "defaultPages"],
             },
         ],
         "boundary": {"refused": ["open a socket or resolve a name", "start a process"], "observed": "none"},

@@ -346,6 +346,7 @@ def test_lineage_is_linked_both_ways():
 
     assert {"#defaultPages", "#pageSize@2.0.0"} <= links('[id="why:defaultMemory"]')
     assert {"#defaultMemory", "#source:cache@2.0.0"} <= links('[id="defaultPages"]')
+    assert {"#invariant:limitIsAbove"} <= links('[id="limits"]')
     assert {"#defaultPages", "#noLimit"} <= links('[id="source:cache@2.0.0"]')
     assert {"#invariant:defaultIsInTheTable"} <= links('[id="defaultMemory"]')
     assert "nothing stands on it" in _part(

@@ -187,9 +187,11 @@ class Shown:
         """Return links to what a value is made of, one step back."""
         return self._links(self._lineage[0].get(address, ()), address)
 
-    def users(self, address: str) -> Markup:
-        """Return links to what is made of a value, one step on."""
-        return self._links(self._lineage[1].get(address, ()), address)
+    def users(self, address: str, members: Sequence[str] = ()) -> Markup:
+        """Return links to what is made of a value, or of a list's members, one step on."""
+        addresses = [address, *(f"{address}/{member}" for member in members)]
+        found = dict.fromkeys(user for name in addresses for user in self._lineage[1].get(name, ()))
+        return self._links(tuple(found), address)
 
     def broken(self, leaf_addresses: Sequence[str]) -> Markup:
         """Return links to the leaves that break an invariant."""
