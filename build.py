@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from site_builder.inputs import AuditInputs, File, Inputs, Version
     from site_builder.project import Project, Writer
     from site_builder.receipts import Ledger
-    from site_builder.site import Publication, Site
+    from site_builder.site import Site
     from site_builder.verification import Verified
 
 _VERDICTS = {0: "verified", 1: "wrong", 2: "usage", 3: "could not tell", 4: "needs a person"}
@@ -130,7 +130,7 @@ def _build(project: Project, writer: Writer, said: _Said, *, require_bytes: bool
     carried = project.carried().units if cache else {}
     reproduced = {name: digest for name, (digest, verdict) in carried.items() if verdict == _VERDICTS[0]}
     settings, verified = _verified(inputs, require_bytes=require_bytes, carried=reproduced)
-    done = writer.exchange(site.render(_publication(inputs, settings, verified), inputs.templates))
+    done = writer.exchange(site.render(verification.publication(inputs, settings, verified), inputs.templates))
     _say_verified(said, verified)
     writer.report(said.facts["sources"])
     units = {
@@ -158,49 +158,6 @@ def _verified(
         floor=Decimal(settings.coverage_floor),
     )
     return settings, verification.verify(inputs, rules, require_bytes=require_bytes, carried=carried)
-
-
-def _publication(inputs: Inputs, settings: Site, verified: Verified) -> Publication:
-    """Lay out for the render what the gates let pass."""
-    from site_builder import site
-
-    contributors = inputs.contributors
-    current = {audit.name: (list(audit.receipts)[-1], audit) for audit in inputs.audits.values() if audit.receipts}
-    return site.Publication(
-        site=settings,
-        guides=[
-            site.GuidePage(
-                slug=slug,
-                bound=bound,
-                cells={pin: verified.cells[pin] for pin in bound.ledgers if pin in verified.cells},
-            )
-            for slug, bound in verified.guides.items()
-        ],
-        audits=[
-            site.AuditPage(
-                ledger=verified.ledgers[f"{name}@{version}"],
-                versions={number: file.body for number, file in audit.receipts.items()},
-                cells=verified.cells.get(f"{name}@{version}"),
-            )
-            for name, (version, audit) in current.items()
-        ],
-        pages=verified.pages,
-        contributors=site.read_contributors(contributors.body, contributors.where) if contributors else {},
-        tools={
-            name.removesuffix(".py").replace("_", "-"): site.Tool(
-                name=name.removesuffix(".py").replace("_", "-"), audit=audit.name, file=name, body=file.body
-            )
-            for audit in inputs.audits.values()
-            for name, file in audit.tools.items()
-        },
-        fixtures={
-            (audit.name, name): file.body for audit in inputs.audits.values() for name, file in audit.fixtures.items()
-        },
-        log=verified.log,
-        log_file=inputs.log.body,
-        builder=inputs.builder,
-        versions=inputs.versions,
-    )
 
 
 def _say_verified(said: _Said, verified: Verified) -> None:

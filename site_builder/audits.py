@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
@@ -911,6 +911,14 @@ def _checked(entry: _Entry, made: Any) -> Any:
     raise ValueRefused(f"expected a value, a row or a table of named rows, found {type(made).__name__}")
 
 
+def _keys_by_name(leaves: Iterable[tuple[str, str]]) -> Mapping[str, Sequence[str]]:
+    """The keys under which each name has leaves: one for each item of its list, or the empty one."""
+    keys: dict[str, list[str]] = {}
+    for name, key in leaves:
+        keys.setdefault(name, []).append(key)
+    return keys
+
+
 class _Computation:
     """Results and invariants from one set of leaves, each computed when it is first asked for."""
 
@@ -925,6 +933,7 @@ class _Computation:
         self.entries = {entry.id: entry for entry in entries.values()}
         self.axes = axes
         self.leaves = leaves
+        self.keys = _keys_by_name(leaves)
         self.inputs = inputs
         self.memo: dict[tuple[str, str], Any] = dict(known or {})
         self._rests: dict[tuple[str, str], frozenset[tuple[str, str]]] = {}
@@ -955,9 +964,8 @@ class _Computation:
             return self.leaves[name, key].value
         if name in self.entries and self.entries[name].kind == "result":
             return self._result(self.entries[name], entry, key)
-        keyed = {item: leaf.value for (owner, item), leaf in self.leaves.items() if owner == name}
-        if keyed:
-            return Keyed(keyed)
+        if name in self.keys:
+            return Keyed({item: self.leaves[name, item].value for item in self.keys[name]})
         raise ValueRefused(f"nothing is called {need!r}")
 
     def _axis(self, name: str) -> str | None:
@@ -1071,8 +1079,12 @@ class _Computation:
             else:
                 raise ValueRefused(f"column {name}: expected one kind and unit, found {sorted(shapes)}")
             if name != axis:
-                forms = {key: _as_column(cell.expression, entry.id, key, axis, names) for key, cell in cells.items()}
-                if axis and all(form == forms[next(iter(forms))] for form in forms.values()):
+                forms = (
+                    {key: _as_column(cell.expression, entry.id, key, axis, names) for key, cell in cells.items()}
+                    if axis
+                    else {}
+                )
+                if forms and all(form == forms[next(iter(forms))] for form in forms.values()):
                     column["expression"] = next(iter(forms.values()))
                 else:
                     single |= {f"{key}/{name}": _json(cell.expression) for key, cell in cells.items()}
@@ -1104,8 +1116,8 @@ class _Computation:
             unaffected = {known: made for known, made in self.memo.items() if node not in self.rests_on(known)}
             for moved in self._moves(leaf):
                 leaves = {**self.leaves, node: _Leaf(leaf.address, leaf.name, leaf.key, moved)}
-                trial = _Computation({}, self.axes, leaves, self.inputs, unaffected)
-                trial.entries = self.entries
+                trial = _Computation({}, self.axes, {}, self.inputs, unaffected)
+                trial.entries, trial.leaves, trial.keys = self.entries, leaves, self.keys
                 try:
                     broken = trial.value(invariant, "").raw is False
                 except Exception:  # noqa: BLE001, S112 - a move that raises breaks nothing
@@ -1206,6 +1218,8 @@ def _per_column(entry: _Entry) -> bool:
 def _as_column(expression: Expression, result: str, key: str, axis: str, names: Sequence[str]) -> JsonValue:
     """The expression of one cell as its column states it: the row's key as `{row}`, its own columns by their ids."""
     if isinstance(expression, str):
+        if expression in names:
+            raise ValueRefused(f"column {expression} has the name of a value that its row is computed from: rename one")
         prefix = f"{result}/{key}/"
         if expression.startswith(prefix) and expression[len(prefix) :] in names:
             return expression[len(prefix) :]

@@ -61,12 +61,16 @@ def sound(body: bytes, where: str) -> Ledger:
 
 
 def check_receipt(body: bytes, where: str) -> Iterator[Problem]:
-    """Yield what is wrong with a receipt: its form, its id, and each value that its own expression does not yield.
+    """Yield what is wrong with a receipt by itself.
 
     Raises:
         ReceiptError: the bytes are no receipt.
     """
-    ledger = sound(body, where)
+    yield from inconsistent(sound(body, where), body, where)
+
+
+def inconsistent(ledger: Ledger, body: bytes, where: str) -> Iterator[Problem]:
+    """Yield what is wrong with a receipt: its form, its id, and each value that its own expression does not yield."""
     if receipts.written(ledger.receipt) != body:
         yield Problem(where=where, problem="expected the one form of a receipt, found another", remedy=_KEEP)
     issued = ledger.receipt.issued.operation_id

@@ -442,9 +442,12 @@ def _expressions(receipt: Receipt) -> Iterator[tuple[str, Expression]]:
         for row in result.rows:
             row_id = str(row["id"])
             for column in result.columns:
-                own = (result.expressions or {}).get(f"{row_id}/{column.id}", column.expression)
+                address = f"{result.id}/{row_id}/{column.id}"
+                own = (result.expressions or {}).get(f"{row_id}/{column.id}")
                 if own is not None:
-                    yield f"{result.id}/{row_id}/{column.id}", _in_row(_plain(own), result.id, row_id, names)
+                    yield address, _plain(own)
+                elif column.expression is not None:
+                    yield address, _in_row(_plain(column.expression), result.id, row_id, names)
 
 
 def _plain(expression: JsonValue) -> Expression:

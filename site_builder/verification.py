@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from site_builder import audits, editorial, publications, receipts, records, strict
+from site_builder import audits, checking, editorial, publications, receipts, records, strict
 from site_builder.bindings import Bound, BoundCells, bind, bind_cells, read_links
 from site_builder.errors import EvidenceError, GuideError, Problem, ReceiptError, SourceError
 from site_builder.figures import Vocabulary
@@ -21,6 +21,17 @@ from site_builder.guides import Guide, read_guide, read_page
 from site_builder.inputs import AuditInputs, File, Inputs, Version, inputs_digest
 from site_builder.publications import Log
 from site_builder.receipts import Absence, Body, Ledger, Observation, as_json
+from site_builder.site import (
+    AuditPage,
+    Correction,
+    Evidence,
+    GuidePage,
+    Publication,
+    Site,
+    Tool,
+    href,
+    read_contributors,
+)
 from site_builder.snapshots import Snapshot
 from site_builder.sources import (
     FileLocator,
@@ -324,7 +335,7 @@ def receipt_gate(
     ledgers: dict[str, Ledger] = {}
 
     def step(audit: AuditInputs) -> None:
-        opened = {version: receipts.opened(file.body, file.where) for version, file in audit.receipts.items()}
+        opened = {version: checking.sound(file.body, file.where) for version, file in audit.receipts.items()}
         gathered(
             (lambda version=version, ledger=ledger: _named_rightly(audit, version, ledger))  # type: ignore[misc]
             for version, ledger in opened.items()
@@ -350,22 +361,7 @@ def _named_rightly(audit: AuditInputs, version: Version, ledger: Ledger) -> None
                 remedy="Restore the file that belongs here.",
             )
         )
-    if receipts.written(receipt) != audit.receipts[version].body:
-        problems.append(
-            Problem(
-                where=where,
-                problem="expected the one form in which receipts are written, found another",
-                remedy="Restore it, or issue the draft again.",
-            )
-        )
-    if (expected := receipts.operation_id(receipt)) != receipt.issued.operation_id:
-        problems.append(
-            Problem(
-                where=where,
-                problem=f"operationId: expected {expected}, found {receipt.issued.operation_id}: the receipt was edited",
-                remedy="Restore it, or issue the draft again.",
-            )
-        )
+    problems.extend(checking.inconsistent(ledger, audit.receipts[version].body, where))
     if problems:
         raise ReceiptError(*problems)
 
@@ -570,6 +566,11 @@ class _Editing:
             yield self._ledgers[f"{name}@{found[0]}"]
 
 
+def tool_name(file: str) -> str:
+    """Return the name under which guides show a tool."""
+    return file.removesuffix(".py").replace("_", "-")
+
+
 def _tool_functions(audit: AuditInputs) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield each tool under the name that guides use, with the functions of it that they may show."""
     for name, file in audit.tools.items():
@@ -579,7 +580,7 @@ def _tool_functions(audit: AuditInputs) -> Iterator[tuple[str, frozenset[str]]]:
             functions: frozenset[str] = frozenset()
         else:
             functions = frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
-        yield name.removesuffix(".py").replace("_", "-"), functions
+        yield tool_name(name), functions
 
 
 # All three
@@ -623,3 +624,67 @@ def _logged(inputs: Inputs, log: Log) -> None:
     problems = tuple(publications.check(log, {name: audit.receipts for name, audit in inputs.audits.items()}))
     if problems:
         raise ReceiptError(*problems)
+
+
+def publication(inputs: Inputs, settings: Site, verified: Verified) -> Publication:
+    """Return what the site renders: what the gates let pass, and the files that are offered with it."""
+    contributors = inputs.contributors
+    current = {name: found[0] for name, audit in inputs.audits.items() if (found := newest(audit))}
+    shown = {name: verified.ledgers[f"{name}@{version}"] for name, version in current.items()}
+    return Publication(
+        site=settings,
+        guides=[
+            GuidePage(
+                slug=slug,
+                bound=bound,
+                cells={pin: verified.cells[pin] for pin in bound.ledgers if pin in verified.cells},
+            )
+            for slug, bound in verified.guides.items()
+        ],
+        audits=[
+            AuditPage(
+                ledger=ledger,
+                versions={version: file.body for version, file in inputs.audits[name].receipts.items()},
+                cells=verified.cells.get(ledger.pin),
+            )
+            for name, ledger in shown.items()
+        ],
+        pages=verified.pages,
+        contributors=read_contributors(contributors.body, contributors.where) if contributors else {},
+        tools={
+            tool_name(name): Tool(name=tool_name(name), audit=audit.name, file=name, body=file.body)
+            for audit in inputs.audits.values()
+            for name, file in audit.tools.items()
+        },
+        fixtures={
+            (audit.name, name): file.body for audit in inputs.audits.values() for name, file in audit.fixtures.items()
+        },
+        corrections=tuple(correction for ledger in shown.values() for correction in _corrections(verified, ledger)),
+        log=verified.log,
+        log_file=inputs.log.body,
+        builder=inputs.builder,
+        versions=inputs.versions,
+    )
+
+
+_CORRECTIONS = "corrections"
+"""The table of words in which an audit says what an earlier publication said, what is true, and which values show it."""
+
+
+def _corrections(verified: Verified, ledger: Ledger) -> Iterator[Correction]:
+    table = ledger.results.get(_CORRECTIONS)
+    if table is None:
+        return
+    words = verified.cells[ledger.pin].rendered(href)
+    guide = next((slug for slug, bound in verified.guides.items() if ledger.pin in bound.ledgers), None)
+    for row in table.rows:
+        name = str(row["id"])
+        yield Correction(
+            id=name,
+            at=ledger.receipt.issued.as_of,
+            publication=table.title,
+            said=words[_CORRECTIONS, name, "said"],
+            true=words[_CORRECTIONS, name, "true"],
+            evidence=tuple(Evidence(audit=ledger.audit, address=address) for address in str(row["evidence"]).split()),
+            guide=guide,
+        )

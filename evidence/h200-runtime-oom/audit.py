@@ -86,31 +86,31 @@ def fp8_bytes():
 
 
 @audit.assumption(reason="The name under which the backends list it; the recipe's override on Hopper.")
-def fp8():
+def fp8_dtype():
     """The KV cache dtype of the reported deployment."""
     return "fp8"
 
 
 @audit.assumption(reason="The default: whatever the model's own dtype is.")
-def auto():
+def auto_dtype():
     """The KV cache dtype of a start without the flag."""
     return "auto"
 
 
 @audit.assumption(reason="The dtype that the published guide warns of switching to.")
-def bfloat16():
+def bfloat16_dtype():
     """The unquantized KV cache dtype."""
     return "bfloat16"
 
 
 @audit.assumption(reason="The recipe's base value for the KV cache.")
-def fp8_e4m3():
+def fp8_e4m3_dtype():
     """The KV cache dtype that the recipe names beside the Hopper override."""
     return "fp8_e4m3"
 
 
 @audit.assumption(reason="The layout that an fp8 cache of this backend is kept in.")
-def fp8_ds_mla():
+def fp8_ds_mla_dtype():
     """The sparse layout of an fp8 KV cache."""
     return "fp8_ds_mla"
 
@@ -810,11 +810,11 @@ def backends(
     flashinfer_dtypes,
     flashinfer_on_hopper,
     refused,
-    auto,
-    bfloat16,
-    fp8,
-    fp8_ds_mla,
-    fp8_e4m3,
+    auto_dtype,
+    bfloat16_dtype,
+    fp8_dtype,
+    fp8_ds_mla_dtype,
+    fp8_e4m3_dtype,
 ):
     """The first backend in the platform's order whose declarations admit the dtype, or `refused` where none does."""
     attention = (
@@ -832,11 +832,11 @@ def backends(
     inference = (flashinfer, every(holds(candidates, flashinfer), flashinfer_on_hopper))
     declared = (attention, flash_attention_dtypes, mla, flashmla_dtypes, inference, flashinfer_dtypes, refused)
     return row(
-        auto=first_admitted(auto, *declared),
-        bfloat16=first_admitted(bfloat16, *declared),
-        fp8=first_admitted(fp8, *declared),
-        fp8_ds_mla=first_admitted(fp8_ds_mla, *declared),
-        fp8_e4m3=first_admitted(fp8_e4m3, *declared),
+        auto=first_admitted(auto_dtype, *declared),
+        bfloat16=first_admitted(bfloat16_dtype, *declared),
+        fp8=first_admitted(fp8_dtype, *declared),
+        fp8_ds_mla=first_admitted(fp8_ds_mla_dtype, *declared),
+        fp8_e4m3=first_admitted(fp8_e4m3_dtype, *declared),
     )
 
 
@@ -847,9 +847,9 @@ def served(registry_module, shared_module, own_package, served_by, cuda_module):
 
 
 @audit.result(each="release", title="Mixed path")
-def mixed_path(mixed_below, heads_per_rank, min_heads, kept_as, fp8_ds_mla):
+def mixed_path(mixed_below, heads_per_rank, min_heads, kept_as, fp8_ds_mla_dtype):
     """Whether the reported deployment takes the mixed FP8 path of this release."""
-    return every(mixed_below, heads_per_rank < min_heads, kept_as == fp8_ds_mla)
+    return every(mixed_below, heads_per_rank < min_heads, kept_as == fp8_ds_mla_dtype)
 
 
 @audit.result(each="release", title="FlashMLA commit that the wheel was built from")
@@ -1057,10 +1057,10 @@ def newest_is_affected(releases, newest, affected):
 
 
 @audit.invariant
-def default_start_is_elsewhere(backends, default_dtype, auto, flashmla):
+def default_start_is_elsewhere(backends, default_dtype, auto_dtype, flashmla):
     """Without the flag the KV cache dtype is auto in every release, and from 0.25.0 on that takes another backend."""
     return every(
-        every(dtype == auto for dtype in default_dtype.values()),
+        every(dtype == auto_dtype for dtype in default_dtype.values()),
         backends.cell("0.25.0", "auto") != flashmla,
         backends.cell("0.33.0", "auto") != flashmla,
     )

@@ -169,8 +169,8 @@ class Correction:
     publication: str
     """What is corrected, by its title."""
     said: str
+    """HTML, bound to its receipt, as `true` is."""
     true: str
-    """HTML, bound to its receipt."""
     evidence: tuple[Evidence, ...] = ()
     guide: str | None = None
     """The slug of the guide that says it now."""
