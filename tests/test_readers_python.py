@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from site_builder.readers import NotOneError, ReadingError, Searched, Seen, UnknownError, python
+from site_builder.readers import NotOneError, ReadingError, Searched, Seen, UnknownError, python, syntax
 
 KERNEL = b'''"""A kernel's front; "THRESHOLD" in words is no constant."""
 import os
@@ -559,6 +559,26 @@ def test_return_under_patterns() -> None:
         "expected one return under c in pick, found none (near: a, not (a) and b, not (a) and not (b) and for x in a)"
         == caught.value.problem
     )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        KERNEL,
+        "# a word of its own: ﬁne\nfine = 1\nx = f'{fine} fine'\nrefine = fine_ = fine.fine\n".encode(),
+        "ﬁne = 1\nfine = 2\nｆine.fine = 3\nprint(fine, match, _)\n".encode(),
+    ],
+    ids=["plain", "with a look-alike in a comment", "with names that are the same"],
+)
+def test_names_as_python_knows_them(body: bytes) -> None:
+    """A name is found wherever it stands as one, in whatever characters it is written, and nowhere else."""
+    root = syntax.parse(body)
+    expected: dict[str, list[Any]] = {}
+    for node in syntax.of_type(root, "identifier"):
+        expected.setdefault(syntax.name_of(node, body), []).append(node)
+
+    assert expected == {name: syntax.named(root, name, body) for name in expected}
+    assert [] == syntax.named(root, "ine", body)
 
 
 def test_function_by_its_qualified_name() -> None:

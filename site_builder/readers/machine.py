@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import struct
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -165,6 +165,15 @@ class Library:
             UnknownError: code that belongs to no known function refers to it, or its function can't be
             followed.
         """
+        if message not in self._raising:
+            self._raising[message] = self._the_one_raising(message)
+        return self._raising[message]
+
+    @cached_property
+    def _raising(self) -> dict[str, Function]:
+        return {}
+
+    def _the_one_raising(self, message: str) -> Function:
         refers = self._references(message)
         found: dict[int, Function] = {}
         for place in refers:
@@ -343,6 +352,12 @@ class Library:
             self._decoded[piece.start] = steps
         return self._decoded[piece.start]
 
+    def _step(self, piece: _Piece, address: int) -> _Step | None:
+        """Return the piece's instruction at this address, if one begins there."""
+        steps = self._steps(piece)
+        index = bisect_left(steps, address, key=lambda one: one.address)
+        return steps[index] if index < len(steps) and steps[index].address == address else None
+
     def _references(self, message: str) -> list[int]:
         """Return the instructions that form the address of this text."""
         wanted = message.encode() + b"\0"
@@ -366,7 +381,7 @@ class Library:
                     raise UnknownError("more code than this reader takes on")
                 if at + 7 + int.from_bytes(lea[1], "little", signed=True) in places:
                     piece = self._piece(at)
-                    if piece is None or any(step.address == at for step in self._steps(piece)):
+                    if piece is None or self._step(piece, at) is not None:
                         found.append(at)
                     if len(found) > _PLACES_AT_MOST:
                         raise UnknownError("the message is referred to from too many places")
@@ -416,7 +431,8 @@ class Library:
                 break
             if (target > piece.start or not piece.begins) and not piece.start <= at < piece.end:
                 other = self._piece(at)
-                if other and any(one.address == at and one.target == target for one in self._steps(other)):
+                jump = self._step(other, at) if other else None
+                if other and jump is not None and jump.target == target:
                     yield other
 
     def _ends_here(self, step: _Step) -> bool:
@@ -487,6 +503,16 @@ class Function:
             NotOneError: nothing in the function refers to the message, or from too many places.
             UnknownError: fewer calls stand on every path, or another one stands among them on some path.
         """
+        asked = (names, before, last)
+        if asked not in self._answered:
+            self._answered[asked] = self._last_calls(names, before, last)
+        return self._answered[asked]
+
+    @cached_property
+    def _answered(self) -> dict[tuple[tuple[str, ...], str, int], tuple[Call, ...]]:
+        return {}
+
+    def _last_calls(self, names: tuple[str, ...], before: str, last: int) -> tuple[Call, ...]:
         refers = set(self.library._references(before)) & {step.address for step in self._steps}
         if not refers:
             raise NotOneError("place in the function that refers to the message", ())
@@ -500,7 +526,7 @@ class Function:
         sure = [index for index in calls if index not in goal and not self._reached({index}) & goal]
         if not goal & self._reached():
             raise UnknownError("no path leads to the message")
-        ordered = sorted(sure, key=lambda index: sum(other in self._reached({index}) for other in sure))
+        ordered = self._in_order(sure)
         if len(sure) < last:
             raise UnknownError(
                 f"{len(sure)} calls of {' or '.join(names)} stand on every path to the message, not {last}"
@@ -757,7 +783,12 @@ class Function:
             raise UnknownError("the calls are not all in this function")
         if _LEAVES not in self._reached():
             raise UnknownError("no path returns from the function")
-        return sorted(sites, key=lambda site: sum(other in self._reached({site}) for other in sites))
+        return self._in_order(sites)
+
+    def _in_order(self, blocks: Sequence[int]) -> list[int]:
+        """Return the blocks so that each comes behind those that paths pass before it."""
+        before = {index: len(self._reached({index}).intersection(blocks)) for index in blocks}
+        return sorted(blocks, key=before.__getitem__)
 
     def _deciding(self, sites: Sequence[int]) -> list[int]:
         """Return the branches that every path to the calls passes and whose other side returns without any.

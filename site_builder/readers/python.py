@@ -729,10 +729,12 @@ class Module(_Scope):
     def _bindings(self, scope: Node, name: str) -> Iterator[tuple[Node, list[Node]]]:
         """Yield the nodes that bind a name in a scope, or a dotted target, each with the path that leads to it."""
         self._refuse_broken()
-        kind = "attribute" if "." in name else "identifier"
-        said = syntax.source if "." in name else syntax.name_of
-        for node in syntax.of_type(scope, kind):
-            if said(node, self.body) == name and syntax.binds(path := syntax.path_to(scope, node)):
+        if "." in name:
+            found = [node for node in syntax.of_type(scope, "attribute") if self._source(node) == name]
+        else:
+            found = syntax.named(scope, name, self.body)
+        for node in found:
+            if syntax.binds(path := syntax.path_to(scope, node)):
                 yield node, path
 
     def _names(self, scope: Node, name: str) -> list[str]:

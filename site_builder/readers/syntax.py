@@ -103,6 +103,28 @@ def of_type(node: Node, node_type: str) -> list[Node]:
     return sorted(found, key=lambda one: (one.start_byte, -one.end_byte))
 
 
+def named(top: Node, name: str, body: bytes) -> list[Node]:
+    """Return the identifiers of a name in a node, as `of_type` and `name_of` find them."""
+    if not name.isascii() or _disguises(body):
+        return [node for node in of_type(top, "identifier") if name_of(node, body) == name]
+    found: list[Node] = []
+    wanted = name.encode()
+    at = body.find(wanted, top.start_byte, top.end_byte)
+    while at >= 0:
+        node = top.descendant_for_byte_range(at, at + len(wanted))
+        if node is not None and node.type == "identifier" and node.end_byte - node.start_byte == len(wanted):
+            found.append(node)
+        at = body.find(wanted, at + len(wanted), top.end_byte)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _disguises(body: bytes) -> bool:
+    """Return whether a character of the source could stand for an ASCII one in a name."""
+    plain = unicodedata.normalize("NFKC", "".join(one for one in {*body.decode("utf-8", "replace")} if one > "\x7f"))
+    return any(one.isascii() and one.isalnum() for one in plain)
+
+
 def path_to(top: Node, node: Node) -> list[Node]:
     """Return the nodes from one down to another inside it, both included."""
     path = [top]
