@@ -1,4 +1,4 @@
-"""On which vLLM releases can GLM-5.2-FP8 on H200 ask for an FP32 workspace that no token-independent bound limits?"""
+"""On which vLLM wheels can GLM-5.2-FP8 on H200 ask for an FP32 workspace that grows with the token cap?"""
 
 import re
 
@@ -16,6 +16,10 @@ audit = Audit(
         "x86_64 wheels were read. Others are out of scope, and so are images that carry patches of their own.",
         "That a backend is the first one whose declarations admit a configuration does not show that it gives right answers.",
         "Context parallelism, HiSparse and DBO were left at their defaults, which are off.",
+        "What start-up profiling allocates, and whether it reaches this call, was not observed.",
+        "The test against 9 that sets the flag of the call in later libraries is read as one of the compute capability: "
+        "that reading is ours.",
+        "The path that more heads per GPU take was not sized.",
     ],
 )
 
@@ -34,6 +38,14 @@ def caps():
 def tensor_parallel():
     """GPUs over which the query heads are divided."""
     return 8
+
+
+@audit.assumption(
+    axis="sharding", unit="GPU", reason="The powers of two up to the reported deployment's eight GPUs."
+)
+def shardings():
+    """Tensor-parallel sizes that the head count is computed for."""
+    return 1, 2, 4, 8
 
 
 @audit.assumption(
@@ -284,6 +296,20 @@ def mixed_unless(source):
         module.one("assignment", r"(?:self\.)?fp8_use_mixed_batch = self\.num_heads < MIN_HEADS_FOR_BF16_PREFILL")
         return found.read_as(("none",))
     return options
+
+
+@audit.observation(
+    "flashmla-sparse@{release}", kind="truth", phrases={"yes": ["only for an FP8 cache", "only a quantized cache"]}
+)
+def quantized_only(source):
+    """The mixed call is made only where the KV cache has a quantized sparse layout."""
+    forward = source.python.function(f"{IMPL}.forward_mqa")
+    forward.one(
+        "assignment",
+        r"use_fp8_cache = self\.kv_cache_dtype (?:== \"fp8_ds_mla\"|in QUANTIZED_DS_MLA_CACHE_FORMATS)",
+    )
+    found = forward.call("self._forward_fp8_kv_mixed_batch").conditions
+    return found.read_as("use_fp8_cache" in found.value)
 
 
 @audit.observation("flashmla-sparse@{release}", unit="head")
@@ -577,7 +603,7 @@ def allocation(source):
 
 @audit.observation("flashmla-library@{release}", kind="truth", otherwise="unknown")
 def set_on_hopper(source):
-    """Nothing but the partition count decides, or the deciding flag is set by a test against 9, the device's capability."""
+    """What decides does not spare an H200: nothing or the partition count decides, or a flag that a test against 9 sets."""
     entry, calls = _accumulators(source)
     found = entry.guard(of=calls, compares_with=1)
     if found.value != "otherwise":
@@ -613,6 +639,18 @@ def heads_per_rank(query_heads, tensor_parallel):
 def head_size(latent_width, rope_width):
     """Width of one cache entry: the compressed part and the rotary part."""
     return latent_width + rope_width
+
+
+@audit.result(
+    each="sharding",
+    title="Heads on each GPU, by tensor-parallel size",
+    titles={"sharding": "Tensor-parallel size", "heads": "Query heads on each GPU", "mixed": "Mixed path"},
+    phrases={"mixed": {"yes": ["mixed"], "no": ["not mixed"]}},
+)
+def parallelism(sharding, query_heads, min_heads):
+    """How many query heads a GPU is left with, and whether that is fewer than every audited release's threshold."""
+    heads = (query_heads / sharding).of("head")
+    return row(heads=heads, mixed=heads < least(min_heads.values()))
 
 
 @audit.result(title="Padded heads of the mixed call")
@@ -711,6 +749,12 @@ def tokens_per_decode(reported_draft_tokens):
 def decode_tokens(tokens_per_decode, reported_max_seqs):
     """Scheduled tokens when every admitted sequence decodes and none prefills."""
     return (tokens_per_decode * reported_max_seqs).of("token")
+
+
+@audit.result(title="Accumulator of a decode-only step")
+def decode_accumulator(accumulator_per_token, decode_tokens):
+    """What a step asks for when every admitted sequence decodes and none prefills."""
+    return (accumulator_per_token * decode_tokens.of("1")).to("MiB")
 
 
 @audit.result(title="Room for prefills in a mixed step")
@@ -963,10 +1007,32 @@ def releases(
     )
 
 
+@audit.result(
+    each="release",
+    title="Mixed call at the default KV cache dtype",
+    phrases={"yes": ["takes the mixed path"], "no": ["does not take the mixed path"]},
+)
+def mixed_by_default(default_dtype, auto_dtype, backends, flashmla, quantized_only, not_known):
+    """Whether a start without the KV cache dtype flag makes the mixed call."""
+    return choose(default_dtype == auto_dtype, every(backends["auto"] == flashmla, ~quantized_only), not_known)
+
+
 @audit.result(title="Audited wheels that are affected")
 def affected_wheels(releases):
     """Wheels on which the unbounded workspace is reachable."""
-    return count(releases.column("reachable"))
+    return count(releases.column("reachable")).of("wheel")
+
+
+@audit.result(title="Audited wheels that are bounded")
+def bounded_wheels(releases):
+    """Wheels on which the workspace stays small whatever the cap."""
+    return count(~reachable for reachable in releases.column("reachable")).of("wheel")
+
+
+@audit.result(title="Audited wheels")
+def audited_wheels(affected_wheels, bounded_wheels):
+    """Wheels whose verdict is known."""
+    return affected_wheels + bounded_wheels
 
 
 @audit.result(title="Newest audited release")
@@ -1064,6 +1130,12 @@ def default_start_is_elsewhere(backends, default_dtype, auto_dtype, flashmla):
         backends.cell("0.25.0", "auto") != flashmla,
         backends.cell("0.33.0", "auto") != flashmla,
     )
+
+
+@audit.invariant
+def default_start_makes_no_mixed_call(mixed_by_default):
+    """Without the KV cache dtype flag no audited release makes the mixed call."""
+    return every(~mixed for mixed in mixed_by_default.values())
 
 
 @audit.invariant
