@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -536,7 +537,7 @@ def publication(
                 id="c1",
                 at="2026-11-24",
                 publication=say("The cache of shelf, first audit"),
-                said=say("The cache takes 256 MiB."),
+                said=escape(say("The cache takes 256 MiB.")),
                 true="It takes <b>1 GiB</b>.",
                 evidence=(site.Evidence(audit="shelf-cache", address="defaultMemory"),),
                 guide="shelf-cache",

@@ -102,7 +102,7 @@ def test_no_page_is_wider_than_the_screen(page, address):
         assert [] == page.evaluate(
             """[...document.querySelectorAll('main *')].filter(part =>
                 part.scrollWidth > part.clientWidth + 1 && ['auto', 'scroll'].includes(getComputedStyle(part).overflowX)
-                && (part.tabIndex < 0 || !part.getAttribute('aria-label')) && part.tagName !== 'PRE')
+                && (part.tabIndex < 0 || !part.getAttribute('aria-label')))
                 .map(part => part.outerHTML.slice(0, 80))"""
         )
 
