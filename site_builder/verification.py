@@ -7,10 +7,11 @@ or network: the bytes come with the inputs, and what was checked goes back to wh
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from site_builder import audits, checking, editorial, publications, receipts, records, strict
@@ -31,6 +32,7 @@ from site_builder.site import (
     Tool,
     href,
     read_contributors,
+    read_corrections,
 )
 from site_builder.snapshots import Snapshot
 from site_builder.sources import (
@@ -87,7 +89,13 @@ def lists(inputs: Inputs) -> Lists:
     Raises:
         SourceError: `releases.yaml` does not say what they are.
     """
-    return read_lists(inputs.releases.body, inputs.releases.where) if inputs.releases else {}
+    return _lists(inputs.releases.body, inputs.releases.where) if inputs.releases else {}
+
+
+@lru_cache(maxsize=4)
+def _lists(body: bytes, where: str) -> Lists:
+    """Read the one file once: every audit asks for it."""
+    return read_lists(body, where)
 
 
 def sources_of(inputs: Inputs, audit: AuditInputs) -> tuple[Source, ...]:
@@ -549,16 +557,25 @@ class _Editing:
         version = ledger.receipt.issued.version
         current = newest(audit)
         lines = editorial.cell_lines(audit) if current and current[0] == version else {}
-        others = [other for name in self._inputs.audits if name != ledger.audit for other in self._current(name)]
+        named = dict.fromkeys(match[1] for text in _editorial_texts(ledger) for match in _PREFIX.finditer(text))
         where = f"evidence/{ledger.audit}/receipts/{version}.json:1"
-        return bind_cells(
-            ledger,
-            others,
-            vocabulary=self._rules.vocabulary,
-            links=self._links,
-            tools=self._tools,
-            locate=lambda *place: lines.get(place, where),
-        )
+
+        def met(audits: Iterable[str]) -> BoundCells:
+            return bind_cells(
+                ledger,
+                [other for name in audits if name != ledger.audit for other in self._current(name)],
+                vocabulary=self._rules.vocabulary,
+                links=self._links,
+                tools=self._tools,
+                locate=lambda *place: lines.get(place, where),
+            )
+
+        try:
+            return met(name for name in named if name in self._inputs.audits)
+        except GuideError:
+            # With every receipt at hand: what is meant may be another audit's, or resemble something there. Always to do
+            # so would make each receipt's cost grow with the number of all.
+            return met(self._inputs.audits)
 
     def _current(self, name: str) -> Iterator[Ledger]:
         found = newest(self._inputs.audits[name])
@@ -569,6 +586,16 @@ class _Editing:
 def tool_name(file: str) -> str:
     """Return the name under which guides show a tool."""
     return file.removesuffix(".py").replace("_", "-")
+
+
+_PREFIX = re.compile(r"\((?:receipt|source|tool):([a-z0-9][A-Za-z0-9._-]*):")
+"""A link of a cell that says whose value or source it means."""
+
+
+def _editorial_texts(ledger: Ledger) -> Iterator[str]:
+    for result in ledger.receipt.body.results:
+        if result.class_ == "editorial":
+            yield from (str(text) for row in result.rows for text in row.values())
 
 
 def _tool_functions(audit: AuditInputs) -> Iterator[tuple[str, frozenset[str]]]:
@@ -659,7 +686,14 @@ def publication(inputs: Inputs, settings: Site, verified: Verified) -> Publicati
         fixtures={
             (audit.name, name): file.body for audit in inputs.audits.values() for name, file in audit.fixtures.items()
         },
-        corrections=tuple(correction for ledger in shown.values() for correction in _corrections(verified, ledger)),
+        corrections=(
+            *(
+                item
+                for file in inputs.corrections.values()
+                for item in read_corrections(file, shown, verified.guides.keys())
+            ),
+            *(item for ledger in shown.values() for item in _corrections(verified, ledger)),
+        ),
         log=verified.log,
         log_file=inputs.log.body,
         builder=inputs.builder,
@@ -669,6 +703,11 @@ def publication(inputs: Inputs, settings: Site, verified: Verified) -> Publicati
 
 _CORRECTIONS = "corrections"
 """The table of words in which an audit says what an earlier publication said, what is true, and which values show it."""
+
+
+def _named(cell: Text) -> Sequence[str]:
+    """The addresses that a cell names: each a code span, since an address is no prose and has figures in it."""
+    return str(cell).replace("`", " ").split()
 
 
 def _corrections(verified: Verified, ledger: Ledger) -> Iterator[Correction]:
@@ -685,6 +724,6 @@ def _corrections(verified: Verified, ledger: Ledger) -> Iterator[Correction]:
             publication=table.title,
             said=words[_CORRECTIONS, name, "said"],
             true=words[_CORRECTIONS, name, "true"],
-            evidence=tuple(Evidence(audit=ledger.audit, address=address) for address in str(row["evidence"]).split()),
+            evidence=tuple(Evidence(audit=ledger.audit, address=address) for address in _named(row["evidence"])),
             guide=guide,
         )

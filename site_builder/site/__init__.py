@@ -6,7 +6,7 @@ What is shown has passed the gates; nothing is judged here but the links between
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, cast
@@ -34,6 +34,7 @@ from site_builder.site.publication import (
     Site,
     Tool,
     read_contributors,
+    read_corrections,
     read_site,
 )
 from site_builder.site.shown import Shown, unit
@@ -51,6 +52,7 @@ __all__ = [
     "Tool",
     "href",
     "read_contributors",
+    "read_corrections",
     "read_site",
     "render",
 ]
@@ -172,6 +174,15 @@ class _Press:
         }
         return environment
 
+    @cached_property
+    def heads_by_audit(self) -> Mapping[str, Sequence[Head]]:
+        """The guides that pin each audit: all of them are rendered before the first receipt asks."""
+        found: dict[str, list[Head]] = {}
+        for head in self.heads:
+            for name in dict.fromkeys(pin.rpartition("@")[0] for pin in head.pins):
+                found.setdefault(name, []).append(head)
+        return found
+
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Yield the site's files but those that list the others."""
         for path, body in self.static.values():
@@ -283,7 +294,7 @@ class _Press:
             audit=audit,
             shown=shown,
             newest=newest,
-            guides=[head for head in self.heads if any(pin.rpartition("@")[0] == name for pin in head.pins)],
+            guides=self.heads_by_audit.get(name, ()),
         )
         self.receipts.append(ReceiptHead.of(audit.ledger))
 
