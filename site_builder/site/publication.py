@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -11,10 +12,10 @@ from pydantic import AfterValidator, Field
 
 from site_builder import records
 from site_builder.bindings import Bound, BoundCells
-from site_builder.errors import GuideError
-from site_builder.inputs import Version
+from site_builder.errors import GuideError, Problem
+from site_builder.inputs import File, Version
 from site_builder.publications import Log
-from site_builder.receipts import Ledger
+from site_builder.receipts import Ledger, nearest
 from site_builder.records import Record
 from site_builder.values import Digest
 
@@ -174,6 +175,71 @@ class Correction:
     evidence: tuple[Evidence, ...] = ()
     guide: str | None = None
     """The slug of the guide that says it now."""
+
+
+class _Evidence(Record):
+    audit: str
+    address: str
+
+
+class _Correction(Record):
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    at: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
+    publication: Annotated[str, Field(min_length=1)]
+    said: Annotated[str, Field(min_length=1)]
+    true: Annotated[str, Field(min_length=1)]
+    evidence: Annotated[tuple[_Evidence, ...], Field(min_length=1)]
+    guide: str | None = None
+
+
+class _CorrectionsFile(Record):
+    corrections: Annotated[tuple[_Correction, ...], Field(min_length=1)]
+
+
+def read_corrections(file: File, ledgers: Mapping[str, Ledger], guides: Collection[str]) -> tuple[Correction, ...]:
+    """Return the corrections that a file of `content/corrections/` states, in plain words.
+
+    `ledgers` are the newest receipts by audit; each correction rests on values of theirs.
+
+    Raises:
+        GuideError: the file is no list of corrections, or rests on an address or names a guide that does not exist.
+    """
+    stated = records.read(file.body, file.where, "yaml", _CorrectionsFile, GuideError).corrections
+    problems = []
+    for entry in stated:
+        for item in entry.evidence:
+            ledger = ledgers.get(item.audit)
+            if ledger is None or item.address not in ledger.cells:
+                near = nearest(item.address, ledger.cells) if ledger else sorted(ledgers)
+                problems.append(
+                    Problem(
+                        where=file.where,
+                        problem=f"{entry.id}: expected a value to rest on, found nothing at {item.audit}:{item.address}",
+                        remedy=f"Name one of {', '.join(near) or 'the values of a receipt'}.",
+                    )
+                )
+        if entry.guide is not None and entry.guide not in guides:
+            problems.append(
+                Problem(
+                    where=file.where,
+                    problem=f"{entry.id}: expected a guide's slug, found {entry.guide!r}",
+                    remedy="Name the guide that says it now, or leave it out.",
+                )
+            )
+    if problems:
+        raise GuideError(*problems)
+    return tuple(
+        Correction(
+            id=entry.id,
+            at=entry.at,
+            publication=entry.publication,
+            said=escape(entry.said),
+            true=escape(entry.true),
+            evidence=tuple(Evidence(audit=item.audit, address=item.address) for item in entry.evidence),
+            guide=entry.guide,
+        )
+        for entry in stated
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
