@@ -705,7 +705,7 @@ _CORRECTIONS = "corrections"
 """The table of words in which an audit says what an earlier publication said, what is true, and which values show it."""
 
 
-def _named(cell: Text) -> Sequence[str]:
+def _named(cell: object) -> Sequence[str]:
     """The addresses that a cell names: each a code span, since an address is no prose and has figures in it."""
     return str(cell).replace("`", " ").split()
 
