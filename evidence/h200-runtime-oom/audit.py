@@ -601,7 +601,12 @@ def allocation(source):
     )
 
 
-@audit.observation("flashmla-library@{release}", kind="truth", otherwise="unknown")
+@audit.observation(
+    "flashmla-library@{release}",
+    kind="truth",
+    otherwise="unknown",
+    phrases={"yes": ["not spared"], "no": ["spared"]},
+)
 def set_on_hopper(source):
     """What decides does not spare an H200: nothing or the partition count decides, or a flag that a test against 9 sets."""
     entry, calls = _accumulators(source)
