@@ -340,6 +340,15 @@ def test_a_digest_that_could_be_another():
     ) == said("[a8f794d1](receipt:pin)", ledgers=known)
 
 
+def test_a_digest_that_is_cut_short_where_it_was_read():
+    """A commit that an upstream file itself cuts short is the same one as the whole: a prefix of both may stand for either."""
+    short = {**body()["observations"][3], "id": "shortPin", "value": COMMIT[:9]}
+    known = {"oom@3": ledger(changed={"observations": [*body()["observations"], short]})}
+    text = "[a8f794d1](receipt:pin) and [a8f794d1](receipt:shortPin)"
+
+    assert bound(f"---\n{_FRONT}---\n{text}\n", ledgers=known).claims
+
+
 def test_everything_wrong_at_once():
     """Problems of the text, of the pins and of the bindings come together, in the order of the lines."""
     text = VALID.replace("8.3 MiB", "8.2 MiB").replace("two-phase.", "a 7.").replace(": verdict", ": verdit")
