@@ -20,6 +20,7 @@ audit = Audit(
         "The test against 9 that sets the flag of the call in later libraries is read as one of the compute capability: "
         "that reading is ours.",
         "The path that more heads per GPU take was not sized.",
+        "Options that change an unset token cap, and what a scheduler plans below the cap, were not observed.",
     ],
 )
 
@@ -329,7 +330,9 @@ def value_width(source):
     )
 
 
-@audit.observation("flashmla-sparse@{release}", kind="truth")
+@audit.observation(
+    "flashmla-sparse@{release}", kind="truth", phrases={"no": ["in one piece", "not chunked"], "yes": ["chunked"]}
+)
 def chunked(source):
     """The mixed call stands in a loop or under a condition that could split the scheduled tokens."""
     call = source.python.function(f"{IMPL}._forward_fp8_kv_mixed_batch").call("self._fp8_flash_mla_kernel")
@@ -684,8 +687,8 @@ def partitions_at_cap(reported_cap, multiprocessors, padded_heads, head_block):
 
 @audit.result(title="Splits of the mixed call")
 def splits(batch, partitions_at_cap):
-    """Split slots that the accumulators are allocated for: the batch and the SM partitions."""
-    return batch + partitions_at_cap
+    """Splits that the accumulators are allocated for: one for each member of the batch and each SM partition."""
+    return (batch + partitions_at_cap).of("split")
 
 
 @audit.result(title="Accumulator bytes for each scheduled token")
@@ -937,21 +940,21 @@ def when(
     title="What each release does on H200",
     titles={
         "release": "Release",
-        "commit": "Wheel's commit",
-        "pin": "FlashMLA pin of the wheel",
-        "sdist_pin": "FlashMLA pin of the sdist",
-        "mixed_path": "Mixed path taken",
-        "threshold": "Head threshold",
-        "padding": "Padded heads",
-        "chunked": "Mixed call chunked",
+        "decision": "Decision",
+        "reachable": "Unbounded workspace reachable",
+        "when": "When",
         "guard": "Partition guard",
         "allocation": "What decides the allocation",
         "backend": "Backend for fp8",
+        "mixed_path": "Mixed path taken",
+        "chunked": "Mixed call chunked",
+        "threshold": "Head threshold",
+        "padding": "Padded heads",
         "default_cap": "Server's default cap",
-        "default_workspace": "Accumulator at that cap",
-        "reachable": "Unbounded workspace reachable",
-        "when": "When",
-        "decision": "Decision",
+        "default_workspace": "Accumulator of a full step at that cap",
+        "commit": "Wheel's commit",
+        "pin": "FlashMLA pin of the wheel",
+        "sdist_pin": "FlashMLA pin of the sdist",
     },
     phrases={
         "guard": {"present": ["guarded"], "absent": ["not guarded"]},
@@ -993,22 +996,23 @@ def releases(
         set_on_hopper,
         partitions_fall_to_one,
     )
+    full_step = (accumulator_per_token * default_cap * count([reachable])).to("GiB")
     return row(
-        commit=commit,
-        pin=pin,
-        sdist_pin=sdist_pin,
-        mixed_path=mixed_path,
-        threshold=min_heads,
-        padding=padded_envelope,
-        chunked=chunked,
+        decision=choose(reachable, affected, bounded),
+        reachable=reachable,
+        when=choose(reachable, when, never),
         guard=guard,
         allocation=allocation,
         backend=backends["fp8"],
+        mixed_path=mixed_path,
+        chunked=chunked,
+        threshold=min_heads,
+        padding=padded_envelope,
         default_cap=default_cap,
-        default_workspace=(accumulator_per_token * default_cap).to("GiB"),
-        reachable=reachable,
-        when=choose(reachable, when, never),
-        decision=choose(reachable, affected, bounded),
+        default_workspace=full_step,
+        commit=commit,
+        pin=pin,
+        sdist_pin=sdist_pin,
     )
 
 
