@@ -6,19 +6,18 @@ disk and network is left to others: an audit is run on snapshots, on what others
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import JsonValue
 
-from site_builder import boundary
+from site_builder import boundary, scripts
 from site_builder.errors import AuditError, EvidenceError, Problem
-from site_builder.readers import Plain, ReadingError, Seen
+from site_builder.readers import Plain, ReadingError, Seen, digest_of, lines_region
 from site_builder.receipts import (
     ID,
     Absence,
@@ -49,6 +48,7 @@ from site_builder.values import (
     least,
     most,
     number,
+    operand,
     some,
     total,
     truth,
@@ -89,11 +89,10 @@ class Row:
 
 def row(id: str = "", /, **cells: Value | int) -> Row:  # noqa: A002 - the word that receipts use
     """Return a row of these cells. Its id is the key it was computed for, where it has one."""
-    return Row(id, {_camel(name): _leaf_free(value) for name, value in cells.items()})
-
-
-def _leaf_free(value: Value | int) -> Value:
-    return value if isinstance(value, Value) else number(value, "1", str(value))
+    named = {_camel(name): operand(value) for name, value in cells.items()}
+    if len(named) != len(cells) or "id" in named:
+        raise ValueRefused(f"expected cells of names of their own, other than `id`, found {', '.join(cells)}")
+    return Row(id, named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +187,7 @@ class Audit:
         self.question = " ".join(question.split())
         self.limits = tuple(limits)
         self.entries: dict[str, _Entry] = {}
-        self.rules: set[str] = set()
+        self.rules: dict[str, Callable[..., Any]] = {}
 
     def assumption(
         self,
@@ -231,7 +230,12 @@ class Audit:
     def absence(self, source: str, *, control: str, phrases: Phrases = _NONE) -> _Decorator:
         """Declare that something is not in a source. The same search on the control must find something."""
         return self._declaring(
-            "absence", source=source, control=control, axis=_axis_of(source), phrases={"": phrases} if phrases else {}
+            "absence",
+            source=source,
+            control=control,
+            axis=_axis_of(source),
+            value_kind="truth",
+            phrases={"": phrases} if phrases else {},
         )
 
     def result(
@@ -253,7 +257,10 @@ class Audit:
 
     def rule(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Declare arithmetic that several results share: held to the same check, and no result of its own."""
-        self.rules.add(function.__name__)
+        name = function.__name__
+        if name in self.rules or name in self.entries:
+            raise ValueRefused(f"{name} is declared twice")
+        self.rules[name] = function
         return function
 
     def invariant(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -266,7 +273,7 @@ class Audit:
             statement = (inspect.getdoc(function) or "").strip().split("\n\n")[0]
             if not statement:
                 raise ValueRefused(f"{name} has no docstring: its first paragraph is the published statement")
-            if name in self.entries:
+            if name in self.entries or name in self.rules:
                 raise ValueRefused(f"{name} is declared twice")
             self.entries[name] = _Entry(
                 name=name,
@@ -288,10 +295,10 @@ def _axis_of(source: str) -> str | None:
     return found.group(1) if found else None
 
 
-# What an audit may say in a result or an invariant
-
-_WORDS: Final = frozenset({"choose", "count", "every", "holds", "least", "most", "row", "some", "table", "total"})
-_TAKES_KEYS: Final = frozenset({"cell", "column", "to", "of"})
+_WORDS: Final[Mapping[str, Any]] = MappingProxyType(
+    {word.__name__: word for word in (choose, count, every, holds, least, most, row, some, table, total)}
+)
+"""What a result or an invariant may say beside arithmetic."""
 
 
 def load(body: bytes, where: str, audited: frozenset[str]) -> Audit:
@@ -300,21 +307,16 @@ def load(body: bytes, where: str, audited: frozenset[str]) -> Audit:
     Raises:
         AuditError: the script can't be read, declares no audit, or hides an input in a literal or a global name.
     """
-    try:
-        tree = ast.parse(body)
-        code = compile(tree, where, "exec")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line = getattr(error, "lineno", None) or 1
-        raise AuditError.at(f"{where}:{line}", f"expected Python, found {error}", "Mend the script.") from None
-    namespace: dict[str, Any] = {"__name__": "audit", "__doc__": ast.get_docstring(tree), "__file__": where}
+    script = scripts.read(body, where)
+    namespace: dict[str, Any] = {"__name__": "audit", "__doc__": script.docstring, "__file__": where}
     try:
         with boundary.within(audited):
-            exec(code, namespace)  # noqa: S102 - an audit is a script of this repository, reviewed like its code
+            exec(script.code, namespace)  # noqa: S102 - an audit is a script of this repository, reviewed like its code
     except boundary.BoundaryCrossed as crossed:
-        raise _crossed(where, 1, crossed) from None
+        raise _crossed(where, crossed) from None
     except EvidenceError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever a script raises is its author's to mend, with its line
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a script raises is its author's to mend
         line = _raised_at(error, where)
         raise AuditError.at(
             f"{where}:{line}", f"the script does not load: {type(error).__name__}: {error}", "Mend the script."
@@ -322,17 +324,21 @@ def load(body: bytes, where: str, audited: frozenset[str]) -> Audit:
     audit = namespace.get("audit")
     if not isinstance(audit, Audit):
         raise AuditError.at(where, "expected a module-level `audit = Audit(__doc__)`, found none", "Declare the audit.")
-    problems = list(_hidden_inputs(tree, audit, where))
-    problems.extend(_misnamed(audit, where))
-    if problems:
+    computing = {
+        entry.name: entry.function for entry in audit.entries.values() if entry.kind in ("result", "invariant")
+    }
+    made = scripts.computing(script, computing | audit.rules, audit.rules, _WORDS)
+    for name in computing:
+        audit.entries[name] = replace(audit.entries[name], function=made[name])
+    if problems := tuple(_misnamed(audit, where)):
         raise AuditError(*problems)
     return audit
 
 
-def _crossed(where: str, line: int, crossed: boundary.BoundaryCrossed) -> AuditError:
+def _crossed(where: str, crossed: boundary.BoundaryCrossed) -> AuditError:
     return AuditError(
         Problem(
-            where=f"{where}:{line}",
+            where=f"{where}:{_raised_at(crossed, where)}",
             problem=f"expected an audit that only reads its snapshots, found that it {crossed.what}",
             remedy="Cite the bytes as a source and let `fetch` obtain them.",
         )
@@ -348,59 +354,13 @@ def _raised_at(error: BaseException, where: str) -> int:
     return line
 
 
-def _hidden_inputs(tree: ast.Module, audit: Audit, where: str) -> Iterator[Problem]:
-    """A literal or a global in a result is an input without a lineage: nothing would notice that it is wrong."""
-    computed = {entry.name for entry in audit.entries.values() if entry.kind in ("result", "invariant")} | audit.rules
-    for function in tree.body:
-        if not isinstance(function, ast.FunctionDef) or function.name not in computed:
-            continue
-        local = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
-        local |= {
-            node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        }
-        keys = set(_key_constants(function))
-        first = function.body[0]
-        docstring = first.value if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) else None
-        for statement in function.body:
-            for node in ast.walk(statement):
-                found = None
-                if isinstance(node, ast.Constant) and node is not docstring and node not in keys:
-                    if not (type(node.value) is int and node.value in (0, 1)):
-                        found = f"the literal {node.value!r}"
-                elif (
-                    isinstance(node, ast.Name)
-                    and isinstance(node.ctx, ast.Load)
-                    and node.id not in local | _WORDS | audit.rules
-                ):
-                    found = f"the global name {node.id}"
-                elif isinstance(
-                    node, (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Lambda, ast.FunctionDef)
-                ):
-                    found = "a statement that brings in a name"
-                if found:
-                    yield Problem(
-                        where=f"{where}:{getattr(node, 'lineno', function.lineno)}",
-                        problem=f"{function.name}: expected inputs that it names as parameters, found {found}",
-                        remedy="Make it an assumption with a reason, or an observation, and name it as a parameter.",
-                    )
-
-
-def _key_constants(function: ast.FunctionDef) -> Iterator[ast.Constant]:
-    """The string literals that only say which cell, key or unit is meant."""
-    for node in ast.walk(function):
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-            yield node.slice
-        if isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in _TAKES_KEYS or name == "row":
-                yield from (
-                    item for item in node.args if isinstance(item, ast.Constant) and isinstance(item.value, str)
-                )
+_MEANS_ELSE: Final = MEASURED | {"B", "0", "1", "opaque", "counts"}
+"""What stands in an expression for something other than a value of that name."""
 
 
 def _misnamed(audit: Audit, where: str) -> Iterator[Problem]:
     for entry in audit.entries.values():
-        if not ID.fullmatch(entry.id) or entry.id in MEASURED or entry.id == "counts":
+        if not ID.fullmatch(entry.id) or entry.id in _MEANS_ELSE:
             yield Problem(
                 where=f"{where}:{entry.line}",
                 problem=f"expected a name that is no unit and not `counts`, found {entry.name}",
@@ -475,7 +435,13 @@ def run(audit: Audit, inputs: Inputs) -> Body:
         with boundary.within(audited):
             return _Run(audit, inputs).body()
     except boundary.BoundaryCrossed as crossed:
-        raise _crossed(inputs.where, 1, crossed) from None
+        raise _crossed(inputs.where, crossed) from None
+    except SystemExit as end:
+        raise AuditError.at(
+            f"{inputs.where}:{_raised_at(end, inputs.where)}",
+            "expected an audit that comes to its end, found one that ends the process",
+            "Mend the script: what can't be read is said by raising UnknownError.",
+        ) from None
 
 
 def _warm_readers() -> None:
@@ -508,6 +474,7 @@ class _Run:
         self.axes: dict[str, tuple[str, ...]] = {}
 
     def body(self) -> Body:
+        self._named_once()
         assumptions = self._assumptions()
         observations, absences = self._observed()
         reported = tuple(self.inputs.reported)
@@ -538,6 +505,19 @@ class _Run:
         )
         self._refuse()
         return body
+
+    def _named_once(self) -> None:
+        """What is reported and the tables of words stand beside the script's values, each under a name of its own."""
+        folder = self.inputs.where.removesuffix("audit.py")
+        taken = {entry.id for entry in self.entries.values()}
+        reported = dict.fromkeys(item.id.partition("@")[0] for item in self.inputs.reported)
+        written = [(name, "reported.yaml") for name in reported]
+        written += [(item.id, f"tables/{item.id}.yaml") for item in self.inputs.tables]
+        for name, file in written:
+            if name in taken or name in _MEANS_ELSE:
+                problem = f"expected a name that is no unit and stands for nothing else, found {name}"
+                self.problems.append(Problem(where=f"{folder}{file}", problem=problem, remedy="Rename it."))
+            taken.add(name)
 
     def _refuse(self) -> None:
         if self.problems:
@@ -632,6 +612,7 @@ class _Run:
             seen = entry.function(snapshot)
             if not isinstance(seen, Seen):
                 raise ReadingError(f"expected what a reader saw, found {type(seen).__name__}")
+            _refuse_unseen(seen, snapshot.body)
             value = _as_value(seen.value, entry)
         except ReadingError as error:
             if entry.otherwise == UNKNOWN:
@@ -640,8 +621,13 @@ class _Run:
                 entry, f"{address}: {source.id}: {error.problem}", "Look at what changed upstream, and mend the reader."
             )
             return None
+        except ValueRefused as error:
+            self._problem(
+                entry, f"{address}: {source.id}: {error}", "Give it the unit or the kind of what stands there."
+            )
+            return None
         except Exception as error:  # noqa: BLE001 - whatever an observation raises is its author's to mend
-            line = _raised_at(error, self.inputs.where)
+            line = max(_raised_at(error, self.inputs.where), entry.line)
             self.problems.append(
                 Problem(
                     where=f"{self.inputs.where}:{line}",
@@ -666,7 +652,7 @@ class _Run:
                 source=source.id,
                 statement=entry.statement,
                 value=UNKNOWN,
-                kind="truth",
+                **_shape(entry),
                 matcher="not searched",
                 bytes=0,
                 definitions=0,
@@ -692,7 +678,7 @@ class _Run:
             source=source.id,
             statement=entry.statement,
             value="no" if searched.found else "yes",
-            kind="truth",
+            **_shape(entry),
             matcher=searched.matcher,
             bytes=searched.bytes,
             definitions=searched.definitions,
@@ -733,7 +719,7 @@ class _Run:
                 if entry.axis and entry.axis not in self.axes:
                     raise ValueRefused(f"expected a list called {entry.axis!r}, found {', '.join(self.axes) or 'none'}")
                 yield from computation.published(entry)
-            except (ValueRefused, KeyError, EvidenceError, ArithmeticError, AttributeError, TypeError) as error:
+            except Exception as error:  # noqa: BLE001 - whatever a result raises is its author's to mend
                 self._failed(entry, error)
 
     def _failed(self, entry: _Entry, error: Exception) -> None:
@@ -753,7 +739,8 @@ class _Run:
                 value = computation.value(entry.id, "")
                 if not isinstance(value, Value) or value.kind != "truth":
                     raise ValueRefused("expected a relation that holds or does not, found something else")
-            except (ValueRefused, KeyError, ArithmeticError, AttributeError, TypeError) as error:
+                _refuse_disguised(value.expression)
+            except Exception as error:  # noqa: BLE001 - whatever an invariant raises is its author's to mend
                 self._failed(entry, error)
                 continue
             actual, expected = _both_sides(value, computation)
@@ -840,6 +827,21 @@ def _word_result(item: WordTable) -> Result:
     )
 
 
+def _refuse_unseen(seen: Seen, body: bytes) -> None:
+    """Refuse what was not seen where it is said to be: a reader computes the region, and the engine does so again."""
+    at = seen.at
+    if "line" in at:
+        region = lines_region(body, int(at["line"]), int(at.get("lastLine", at["line"])))
+    elif "bytes" in at:
+        region = bytes.fromhex(str(at["bytes"]))
+        region = region if region in body else b""
+    else:
+        region = body
+    if not region or digest_of(region) != seen.region:
+        place = ", ".join(f"{name} {value}" for name, value in at.items())
+        raise ReadingError(f"expected a place whose bytes have the digest that was read, found others at {place}")
+
+
 def _shape(entry: _Entry) -> dict[str, Any]:
     shape: dict[str, Any] = {"unit": entry.unit} if entry.unit else {"kind": entry.value_kind or "word"}
     if entry.phrases.get(""):
@@ -904,11 +906,38 @@ def _with_unit(value: Value) -> str:
 
 def _checked(entry: _Entry, made: Any) -> Any:
     """Return what a function made, once it is something that can be published."""
-    if isinstance(made, Value) or (isinstance(made, Row) and entry.kind == "result"):
+    if isinstance(made, Value):
         return made
-    if isinstance(made, Sequence) and made and all(isinstance(item, Row) and item.id for item in made):
+    if isinstance(made, Row) and entry.kind == "result":
+        if not entry.axis:
+            raise ValueRefused("one row without a key: return a value or a table")
+        if made.id or entry.axis in made.cells:
+            raise ValueRefused(f"a row of {entry.axis} takes its key by itself: leave its id and its key out")
+        return made
+    if isinstance(made, Sequence) and made and all(isinstance(item, Row) for item in made):
+        ids = [item.id for item in made]
+        if len(set(ids)) != len(ids) or not all(ID.fullmatch(name) for name in ids):
+            raise ValueRefused(f"expected an id of its own for each row, found {', '.join(map(repr, ids))}")
+        if len({tuple(sorted(item.cells)) for item in made}) != 1 or not made[0].cells:
+            raise ValueRefused("expected the same cells in every row")
         return tuple(made)
     raise ValueRefused(f"expected a value, a row or a table of named rows, found {type(made).__name__}")
+
+
+_AGAINST_ITSELF: Final = frozenset({"sub", "div", "floordiv", "mod", "min", "max", "eq", "ne", "lt", "le", "gt", "ge"})
+
+
+def _refuse_disguised(expression: Expression) -> None:
+    """Refuse a number that is put together from literals, and a value that is held against itself."""
+    if isinstance(expression, str):
+        return
+    operation, *operands = expression
+    if not any(True for _ in leaves_of(expression)):
+        raise ValueRefused(f"{operation} of literals alone is a number without a lineage: make it an assumption")
+    if operation in _AGAINST_ITSELF and all(other == operands[0] for other in operands[1:]) and len(operands) > 1:
+        raise ValueRefused(f"{operation} of a value and itself says nothing: compare or combine two things")
+    for inner in operands:
+        _refuse_disguised(inner)
 
 
 def _keys_by_name(leaves: Iterable[tuple[str, str]]) -> Mapping[str, Sequence[str]]:
@@ -983,8 +1012,6 @@ class _Computation:
             made = self.value(wanted.id, "")
             if isinstance(made, Value):
                 return made.named(wanted.id)
-            if isinstance(made, Row):
-                raise ValueRefused(f"{wanted.id} is one row without a key: return a value or a table")
             return self.whole(wanted.id)
         if asking.axis == wanted.axis:
             made = self.value(wanted.id, key)
@@ -1036,6 +1063,7 @@ class _Computation:
         if isinstance(first, Value):
             for key in keys:
                 value = self.value(entry.id, key)
+                _refuse_disguised(value.expression)
                 yield Result.model_validate(
                     {
                         "id": f"{entry.id}@{key}" if key else entry.id,
@@ -1069,6 +1097,10 @@ class _Computation:
             cells = {key: cells[name] for key, cells in rows.items() if name in cells}
             if len(cells) != len(rows):
                 raise ValueRefused(f"column {name}: expected a cell in every row")
+            if name in _MEANS_ELSE:
+                raise ValueRefused(f"expected a column that is no unit, found {name}")
+            for cell in cells.values():
+                _refuse_disguised(cell.expression)
             shapes = {(cell.kind, cell.unit) for cell in cells.values()}
             if len(shapes) != 1 and axis:
                 raise ValueRefused(f"column {name}: expected one kind and unit, found {sorted(shapes)}")

@@ -154,22 +154,22 @@ class Value:
         return _applied("neg", [self])
 
     def __lt__(self, other: object) -> Value:
-        return _applied("lt", [self, _value(other)])
+        return _applied("lt", [self, operand(other)])
 
     def __le__(self, other: object) -> Value:
-        return _applied("le", [self, _value(other)])
+        return _applied("le", [self, operand(other)])
 
     def __gt__(self, other: object) -> Value:
-        return _applied("gt", [self, _value(other)])
+        return _applied("gt", [self, operand(other)])
 
     def __ge__(self, other: object) -> Value:
-        return _applied("ge", [self, _value(other)])
+        return _applied("ge", [self, operand(other)])
 
     def __eq__(self, other: object) -> Value:  # type: ignore[override]
-        return _applied("eq", [self, _value(other)])
+        return _applied("eq", [self, operand(other)])
 
     def __ne__(self, other: object) -> Value:  # type: ignore[override]
-        return _applied("ne", [self, _value(other)])
+        return _applied("ne", [self, operand(other)])
 
     def __invert__(self) -> Value:
         return _applied("not", [self])
@@ -263,7 +263,7 @@ def some(*values: Value) -> Value:
 
 def choose(condition: Value, then: Value, otherwise: Value) -> Value:
     """Return the one that the condition selects; unknown where the condition is unknown and the two differ."""
-    return _applied("if", [condition, _value(then), _value(otherwise)])
+    return _applied("if", [operand(condition), operand(then), operand(otherwise)])
 
 
 def total(*values: Value) -> Value:
@@ -278,7 +278,7 @@ def count(*values: Value) -> Value:
 
 def holds(listed: Value, member: Value) -> Value:
     """Return whether the list of words has this word."""
-    return _applied("holds", [listed, member])
+    return _applied("holds", [operand(listed), operand(member)])
 
 
 def _gathered(values: Sequence[Any]) -> list[Value]:
@@ -286,10 +286,15 @@ def _gathered(values: Sequence[Any]) -> list[Value]:
     flat = values if len(values) != 1 or isinstance(values[0], Value) else list(values[0])
     if not flat:
         raise ValueRefused("no values to gather: empty is wrong")
-    return [_value(item) for item in flat]
+    return [operand(item) for item in flat]
 
 
-def _value(item: object) -> Value:
+def operand(item: object) -> Value:
+    """Return what arithmetic may be done on: a value, or 0 or 1.
+
+    Raises:
+        ValueRefused: anything else has no lineage.
+    """
     if isinstance(item, Value):
         return item
     if item in (0, 1) and type(item) is int:
@@ -307,7 +312,7 @@ def _unit_leaf(unit: str) -> Value:
 
 
 def _arithmetic(operation: str, left: object, right: object) -> Value:
-    return _applied(operation, [_value(left), _value(right)])
+    return _applied(operation, [operand(left), operand(right)])
 
 
 def _applied(operation: str, operands: Sequence[Value]) -> Value:

@@ -26,6 +26,7 @@ _ORDER = (
     "sources",
     "snapshots",
     "boundary",
+    "scripts",
     "receipts",
     "audits",
     "editorial",

@@ -1,0 +1,226 @@
+"""Scripts: what an audit's script may say where it computes, seen from its source before any of it counts.
+
+A result or an invariant names its inputs as parameters and leaves a trace of what it does with them. Whatever would bring
+in something else, or decide without a trace, is refused here; what remains is run with nothing around it.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any, Final
+
+from site_builder.errors import AuditError, Problem
+
+_IMPORTABLE: Final = frozenset(
+    {
+        "__future__",
+        "collections",
+        "collections.abc",
+        "dataclasses",
+        "decimal",
+        "enum",
+        "functools",
+        "itertools",
+        "json",
+        "operator",
+        "re",
+        "string",
+        "textwrap",
+        "typing",
+    }
+)
+"""What shapes what was read, and does nothing else: no clock, no chance, no system."""
+
+_OUR_OWN: Final = ("site_builder.audits", "site_builder.readers")
+
+_TAKES_KEYS: Final = frozenset({"cell", "column", "to", "of"})
+_ATTRIBUTES: Final = _TAKES_KEYS | {"items", "keys", "values"}
+
+_PLAIN: Final = (
+    *(ast.Assign, ast.Return, ast.Name, ast.Load, ast.Store, ast.Tuple, ast.List, ast.Starred),
+    *(ast.Call, ast.keyword, ast.Attribute, ast.Subscript, ast.Constant, ast.GeneratorExp, ast.ListComp),
+    *(ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.UnaryOp, ast.USub, ast.Invert),
+    *(ast.Compare, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.comprehension),
+)
+"""What leaves a trace, or only puts values where they are wanted."""
+
+_DECIDES: Final = (
+    *(ast.If, ast.IfExp, ast.While, ast.Match, ast.BoolOp, ast.Not, ast.Assert, ast.Raise, ast.Try),
+    *(ast.In, ast.NotIn, ast.Is, ast.IsNot),
+)
+_BRINGS_IN: Final = (
+    *(ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Lambda),
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.NamedExpr),
+)
+
+_NAME_IT: Final = "Make it an assumption with a reason, or an observation, and name it as a parameter."
+_TRACE_IT: Final = (
+    "Write it with arithmetic, comparisons, choose(…), every(…), some(…) and the like, which leave a trace."
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Script:
+    """A script that parses, and its code."""
+
+    where: str
+    tree: ast.Module
+    code: CodeType
+
+    @property
+    def docstring(self) -> str | None:
+        """The script's docstring."""
+        return ast.get_docstring(self.tree)
+
+
+def read(body: bytes, where: str) -> Script:
+    """Return the script that these bytes are.
+
+    Raises:
+        AuditError: they are not Python, or it imports what does more than shape what was read.
+    """
+    try:
+        tree = ast.parse(body)
+        code = compile(tree, where, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", None) or 1
+        raise AuditError.at(f"{where}:{line}", f"expected Python, found {error}", "Mend the script.") from None
+    if problems := tuple(_imports(tree, where)):
+        raise AuditError(*problems)
+    return Script(where=where, tree=tree, code=code)
+
+
+def _imports(tree: ast.Module, where: str) -> Iterator[Problem]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            named = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            named = [f"{'.' * node.level}{node.module or ''}"]
+            if named[0] in _OUR_OWN and not any(alias.name.startswith(("_", "*")) for alias in node.names):
+                continue
+        else:
+            continue
+        yield from (
+            Problem(
+                where=f"{where}:{node.lineno}",
+                problem=f"expected imports that read and shape alone ({', '.join(_OUR_OWN)}, re and their like), found {name}",
+                remedy="Cite what it would bring in as a source, and read it with a reader.",
+            )
+            for name in named
+            if name not in _IMPORTABLE
+        )
+
+
+def computing(
+    script: Script, functions: Mapping[str, Callable[..., Any]], rules: Collection[str], words: Mapping[str, Any]
+) -> Mapping[str, Callable[..., Any]]:
+    """Return the functions as they are run: by themselves, with the words, the rules among them, and nothing else.
+
+    Raises:
+        AuditError: one of them is not the script's own, or holds more than it names as parameters.
+    """
+    known = {*words, *rules}
+    bodies = {
+        node.decorator_list[0].lineno: node
+        for node in script.tree.body
+        if isinstance(node, ast.FunctionDef) and node.decorator_list
+    }
+    own = [constant for constant in script.code.co_consts if isinstance(constant, CodeType)]
+    problems: list[Problem] = []
+    names: dict[str, Any] = {**words, "__builtins__": {}}
+    made: dict[str, Callable[..., Any]] = {}
+    for name, function in functions.items():
+        code = getattr(function, "__code__", None)
+        node = bodies.get(code.co_firstlineno) if code is not None and any(code is one for one in own) else None
+        if code is None or node is None or node.name != name or len(node.decorator_list) != 1:
+            line = node.lineno if node is not None else 1
+            problems.append(
+                Problem(
+                    where=f"{script.where}:{line}",
+                    problem=f"{name}: expected a function of the script's top level under one decorator, found another",
+                    remedy="Write it as `def` with the audit's decorator alone over it.",
+                )
+            )
+            continue
+        problems.extend(_hidden(node, code, known, script.where))
+        made[name] = FunctionType(code, names, name)
+    if problems:
+        raise AuditError(*problems)
+    names.update({name: made[name] for name in rules})
+    return made
+
+
+def _hidden(function: ast.FunctionDef, code: CodeType, known: Collection[str], where: str) -> Iterator[Problem]:
+    """What is in a computing function beside what it names as parameters: nothing would notice that it is wrong."""
+    found: dict[tuple[int, str], str] = {}
+    given = function.args
+    for default in (*given.defaults, *(item for item in given.kw_defaults if item is not None)):
+        found[default.lineno, "the default value of a parameter"] = _NAME_IT
+    if given.vararg or given.kwarg:
+        found[function.lineno, "parameters without names of their own"] = _NAME_IT
+    for name, line in _globals(code):
+        if name not in known:
+            found[line, f"the global name {name}"] = _NAME_IT
+    keys = {id(key) for key in _keys(function)}
+    docstring = function.body[0] if ast.get_docstring(function) is not None else None
+    for statement in function.body:
+        if statement is not docstring:
+            for node in ast.walk(statement):
+                if (said := _said(node, keys)) is not None:
+                    found.setdefault((getattr(node, "lineno", statement.lineno), said[0]), said[1])
+    for (line, what), remedy in sorted(found.items()):
+        yield Problem(
+            where=f"{where}:{line}",
+            problem=f"{function.name}: expected inputs that it names as parameters, found {what}",
+            remedy=remedy,
+        )
+
+
+def _said(node: ast.AST, keys: Collection[int]) -> tuple[str, str] | None:
+    """What a node holds that it must not, and the remedy."""
+    if isinstance(node, _BRINGS_IN):
+        return "a statement that brings in a name", _NAME_IT
+    if isinstance(node, _DECIDES):
+        return "a choice that leaves no trace", _TRACE_IT
+    if not isinstance(node, _PLAIN):
+        return f"something that leaves no trace ({type(node).__name__})", _TRACE_IT
+    if isinstance(node, ast.Constant):
+        literal = type(node.value) is int and node.value in (0, 1)
+        return None if literal or id(node) in keys else (f"the literal {node.value!r}", _NAME_IT)
+    if isinstance(node, ast.Attribute) and node.attr not in _ATTRIBUTES:
+        return f"the attribute .{node.attr}", _TRACE_IT
+    if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
+        return "an assignment into a value", _TRACE_IT
+    if isinstance(node, ast.Subscript) and not (isinstance(node.slice, ast.Name) or id(node.slice) in keys):
+        return "a place that is named by its number", _NAME_IT
+    if isinstance(node, ast.comprehension) and (node.ifs or node.is_async):
+        return "a choice that leaves no trace", _TRACE_IT
+    return None
+
+
+def _keys(function: ast.FunctionDef) -> Iterator[ast.Constant]:
+    """The string literals that only say which cell, key or unit is meant."""
+    for node in ast.walk(function):
+        named: list[ast.expr] = []
+        if isinstance(node, ast.Subscript):
+            named = [node.slice]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TAKES_KEYS:
+            named = node.args
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "row":
+            named = node.args[:1]
+        yield from (item for item in named if isinstance(item, ast.Constant) and isinstance(item.value, str))
+
+
+def _globals(code: CodeType) -> Iterator[tuple[str, int]]:
+    """Yield each name that the code and what stands in it look up outside of it, with its line."""
+    for step in dis.get_instructions(code):
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            line = step.positions.lineno if step.positions else None
+            yield str(step.argval), line or code.co_firstlineno
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _globals(constant)
