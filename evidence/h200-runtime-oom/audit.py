@@ -9,7 +9,7 @@ audit = Audit(
     __doc__,
     limits=[
         "Nothing was run on a GPU: no model was called, no allocation measured, no upstream test executed.",
-        "The table names the allocation that the pinned path asks for. Weights, caches, graph pools, communication buffers, "
+        "The table names what the mixed call itself asks for. Weights, caches, graph pools, communication buffers, "
         "fragmentation and other processes need memory beside it.",
         "The checkpoint's own files were not read: what is said of the model is reported, or a default of its "
         "configuration class.",
@@ -41,9 +41,7 @@ def tensor_parallel():
     return 8
 
 
-@audit.assumption(
-    axis="sharding", unit="GPU", reason="The powers of two up to the reported deployment's eight GPUs."
-)
+@audit.assumption(axis="sharding", unit="GPU", reason="The powers of two up to the reported deployment's eight GPUs.")
 def shardings():
     """Tensor-parallel sizes that the head count is computed for."""
     return 1, 2, 4, 8
@@ -154,31 +152,31 @@ def refused():
 
 @audit.assumption(reason="A word for the release table.")
 def present():
-    """It is there."""
+    """The guard was read in the library."""
     return "present"
 
 
 @audit.assumption(reason="A word for the release table.")
 def absent():
-    """It is not there."""
+    """The guard was looked for in the library and is not there."""
     return "absent"
 
 
 @audit.assumption(reason="A word for the release table.")
 def every_step():
-    """The workspace is asked for in every step that holds a prefill or a decode."""
+    """The accumulators follow the tokens of every step."""
     return "every step"
 
 
 @audit.assumption(reason="A word for the release table.")
 def long_prefill():
-    """The workspace follows the cap in every step in which one prefill is longer than the index's top-k."""
+    """The accumulators follow the tokens of every step in which one prefill is longer than the index's top-k."""
     return "a step with a prefill longer than the top-k"
 
 
 @audit.assumption(reason="A word for the release table.")
 def never():
-    """The workspace does not follow the cap."""
+    """The accumulators do not follow the cap in any step."""
     return "never"
 
 
@@ -228,13 +226,13 @@ def newest():
 
 @audit.assumption(reason="A word for the decision.")
 def affected():
-    """The workspace follows the token cap."""
+    """The accumulators follow the token cap."""
     return "affected"
 
 
 @audit.assumption(reason="A word for the decision.")
 def bounded():
-    """The workspace stays small whatever the cap."""
+    """The accumulators stay small whatever the cap; the output of the call still grows with it."""
     return "bounded"
 
 
@@ -985,7 +983,7 @@ def releases(
     affected,
     bounded,
 ):
-    """Per released wheel: what was read, whether the workspace can grow with the cap for an fp8 cache, and when."""
+    """Per released wheel: whether the accumulators can grow with the cap for an fp8 cache, when, and what was read."""
     reachable = every(
         served,
         mixed_path,
@@ -1034,7 +1032,7 @@ def affected_wheels(releases):
 
 @audit.result(title="Audited wheels that are bounded")
 def bounded_wheels(releases):
-    """Wheels on which the workspace stays small whatever the cap."""
+    """Wheels on which the accumulators stay small whatever the cap."""
     return count(~reachable for reachable in releases.column("reachable")).of("wheel")
 
 
