@@ -424,15 +424,9 @@ def run(audit: Audit, inputs: Inputs) -> Body:
         AuditError: an observation, a result or an invariant does not come to a value, or an invariant does not hold or
             can't fail.
     """
-    audited = frozenset(
-        locator.release.project.replace("-", "_")
-        for source in inputs.sources
-        for locator in source.locators
-        if isinstance(locator, ReleaseLocator)
-    )
     _warm_readers()
     try:
-        with boundary.within(audited):
+        with boundary.within(packages(inputs.sources)):
             return _Run(audit, inputs).body()
     except boundary.BoundaryCrossed as crossed:
         raise _crossed(inputs.where, crossed) from None
@@ -442,6 +436,15 @@ def run(audit: Audit, inputs: Inputs) -> Body:
             "expected an audit that comes to its end, found one that ends the process",
             "Mend the script: what can't be read is said by raising UnknownError.",
         ) from None
+
+
+def packages(sources: Iterable[Source]) -> frozenset[str]:
+    """Return the names under which what is audited would be imported."""
+    released = [
+        locator.release for source in sources for locator in source.locators if isinstance(locator, ReleaseLocator)
+    ]
+    named = {member.project.lower().replace("-", "_") for member in released}
+    return frozenset(named | {member.member.partition("/")[0] for member in released if member.file.endswith(".whl")})
 
 
 def _warm_readers() -> None:

@@ -6,11 +6,13 @@ does not see native code or a child process; there is no child, since starting o
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cache
+from pathlib import PurePath
 from typing import Any, Final
 
 REFUSED: Final[Sequence[str]] = (
@@ -32,38 +34,61 @@ class BoundaryCrossed(BaseException):
         self.what = what
 
 
-_PROCESS = (
-    "subprocess.Popen",
-    "os.system",
-    "os.exec",
-    "os.fork",
-    "os.forkpty",
-    "os.posix_spawn",
-    "os.spawn",
-    "pty.spawn",
+_PROCESS = frozenset(
+    {
+        "os.exec",
+        "os.fork",
+        "os.forkpty",
+        "os.kill",
+        "os.killpg",
+        "os.posix_spawn",
+        "os.spawn",
+        "os.startfile",
+        "os.system",
+        "pty.spawn",
+        "subprocess.Popen",
+    }
 )
-_WRITING = frozenset("wax+")
-_packages: ContextVar[frozenset[str] | None] = ContextVar("audited packages", default=None)
-_crossings: ContextVar[list[str] | None] = ContextVar("crossings", default=None)
+_CHANGES = frozenset(
+    {
+        *("os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink"),
+        *("os.truncate", "os.utime", "os.setxattr", "os.removexattr", "tempfile.mkstemp", "tempfile.mkdtemp"),
+    }
+)
+_TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_DEVICES = ("/dev/nvidia", "/dev/dri", "/dev/kfd")
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+_OF_PYTHON = frozenset({"lib-dynload", "DLLs"})
+"""Where Python keeps the native parts of its own library."""
+
+
+class _Within(threading.local):
+    """What is refused in one thread, and what it tried: a context could be left by whoever runs in another."""
+
+    audited: frozenset[str] | None = None
+    crossed: BoundaryCrossed | None = None
+
+
+_here = _Within()
 
 
 @contextmanager
 def within(audited: frozenset[str]) -> Iterator[None]:
-    """Refuse, in this context alone, what an audit may not do.
+    """Refuse, in this thread alone, what an audit may not do.
 
     Raises:
         BoundaryCrossed: it was tried, even where the audit swallowed the refusal.
     """
     _install()
-    crossings: list[str] = []
-    token, counted = _packages.set(audited), _crossings.set(crossings)
+    before = _here.audited, _here.crossed
+    _here.audited, _here.crossed = audited, None
     try:
         yield
     finally:
-        _packages.reset(token)
-        _crossings.reset(counted)
-    if crossings:
-        raise BoundaryCrossed(crossings[0])
+        crossed = _here.crossed
+        _here.audited, _here.crossed = before
+        if crossed is not None:
+            raise crossed
 
 
 @cache
@@ -73,15 +98,13 @@ def _install() -> None:
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    audited = _packages.get()
-    if audited is None:
+    if _here.audited is None:
         return
-    what = _crossing(event, args, audited)
+    what = _crossing(event, args, _here.audited)
     if what is not None:
-        crossings = _crossings.get()
-        if crossings is not None:
-            crossings.append(what)
-        raise BoundaryCrossed(what)
+        crossed = BoundaryCrossed(what)
+        _here.crossed = _here.crossed or crossed
+        raise crossed
 
 
 def _crossing(event: str, args: tuple[Any, ...], audited: frozenset[str]) -> str | None:
@@ -91,12 +114,32 @@ def _crossing(event: str, args: tuple[Any, ...], audited: frozenset[str]) -> str
         return f"started a process ({event})"
     if event.startswith("ctypes."):
         return f"loaded a native library ({event})"
-    if event == "import" and str(args[0]).partition(".")[0] in audited:
-        return f"imported the audited package {args[0]}"
+    if event in _CHANGES or event.startswith("shutil."):
+        return f"changed a file ({event})"
+    if event == "import":
+        return _imported(str(args[0]), args[1], audited)
     if event == "open":
-        path, mode = str(args[0]), args[1]
-        if path.startswith(("/dev/nvidia", "/dev/dri", "/dev/kfd")):
-            return "opened a GPU device"
-        if isinstance(mode, str) and _WRITING & set(mode):
-            return "wrote a file"
+        return _opened(args[0], args[1], args[2], audited)
+    return None
+
+
+def _imported(name: str, file: object, audited: frozenset[str]) -> str | None:
+    if name.partition(".")[0] in audited:
+        return f"imported the audited package {name}"
+    if isinstance(file, str) and PurePath(file).parent.name not in _OF_PYTHON:
+        return f"loaded a native library (import {name})"
+    return None
+
+
+def _opened(path: object, mode: object, flags: object, audited: frozenset[str]) -> str | None:
+    name = os.fsdecode(path) if isinstance(path, (str, bytes)) else ""
+    if name.startswith(_DEVICES):
+        return "opened a GPU device"
+    if (isinstance(mode, str) and set(mode) & set("wax+")) or (isinstance(flags, int) and flags & _TO_WRITE):
+        return "wrote a file"
+    parts = PurePath(name).parts
+    for place, part in enumerate(parts[:-1]):
+        # Not every way to import a module says so, but each has to read it.
+        if part in _INSTALLED and parts[place + 1].partition(".")[0] in audited:
+            return f"imported the audited package {parts[place + 1]}"
     return None

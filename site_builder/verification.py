@@ -276,14 +276,8 @@ def computed(audit: AuditInputs, held: Held, recorded: Mapping[str, Observation 
     Raises:
         EvidenceError: the audit, its tables, what was reported or its decision do not hold.
     """
-    audited = frozenset(
-        locator.release.project.replace("-", "_")
-        for source in held.sources
-        for locator in source.locators
-        if isinstance(locator, ReleaseLocator)
-    )
     return audits.run(
-        audits.load(audit.script.body, audit.script.where, audited),
+        audits.load(audit.script.body, audit.script.where, audits.packages(held.sources)),
         audits.Inputs(
             name=audit.name,
             where=audit.script.where,

@@ -83,7 +83,7 @@ def test_from_bytes_and_from_the_record():
     made = demo.inputs()
     held = verification.snapshot_gate(made, ["cache"])["cache"]
     whole = verification.computed(made.audits["cache"], held, {})
-    recorded: dict[str, Any] = {item.id: item for item in (*whole.observations, *whole.absences)}
+    recorded = verification.recorded_in(_ledger().receipt)
 
     names = list(held.snapshots)
     for kept in ([], names[::2], names[1::2]):
