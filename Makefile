@@ -2,6 +2,7 @@
 # make test           the checks, then every test
 # make check          format, lint and strict types
 # make serve          a preview that reloads
+# make bench          a corpus of N guides built here and by Hugo, if there is one (make bench N=1000)
 # make requirements   pin requirements/*.in again (UPGRADE=--upgrade takes newer releases)
 # make clean          removes what was built, never .store or .venv
 #
@@ -12,7 +13,7 @@ VENV = .venv
 RUN = $(VENV)/bin/python
 
 .DEFAULT_GOAL := site
-.PHONY: site test check serve requirements clean python environment test-environment browser
+.PHONY: site test check serve bench requirements clean python environment test-environment browser
 
 # Only what a digest names is installed, and nothing is compiled here. The index is wherever pip's own configuration says;
 # its constraints and its other folders may be there, and change nothing.
@@ -35,6 +36,10 @@ check: test-environment
 
 serve: environment
 	@$(RUN) build.py serve
+
+N = 100
+bench: environment
+	@$(RUN) benchmarks/run.py -n $(N)
 
 clean:
 	rm -rf dist .dist-* .build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Benchmarks: the speed and size claims, each a command that prints a ratio."""
