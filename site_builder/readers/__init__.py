@@ -59,14 +59,16 @@ class ReadingError(Exception):
 class NotOneError(ReadingError):
     """What was looked for is there not once but not at all, or several times."""
 
-    def __init__(self, looked_for: str, lines: Sequence[int], near: Sequence[str] = ()) -> None:
-        if lines:
-            shown = ", ".join(str(line) for line in lines[:8])
-            found = f"found {len(lines)} (lines {shown}{', …' if len(lines) > 8 else ''})"
+    def __init__(
+        self, looked_for: str, found: Sequence[int | str], near: Sequence[str] = (), *, places: str = "lines"
+    ) -> None:
+        if found:
+            shown = ", ".join(str(place) for place in found[:8])
+            there = f"found {len(found)} ({places} {shown}{', …' if len(found) > 8 else ''})"
         else:
-            found = "found none" + (f" (near: {', '.join(near[:3])})" if near else "")
-        super().__init__(f"expected one {looked_for}, {found}")
-        self.count = len(lines)
+            there = "found none" + (f" (near: {', '.join(near[:3])})" if near else "")
+        super().__init__(f"expected one {looked_for}, {there}")
+        self.count = len(found)
 
 
 class UnknownError(ReadingError):
