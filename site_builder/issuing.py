@@ -17,7 +17,7 @@ from site_builder.publications import Log
 from site_builder.receipts import Issued, Receipt
 from site_builder.values import Digest
 
-_PARSERS = ("capstone", "pyelftools", "pyyaml", "tree-sitter", "tree-sitter-cpp", "tree-sitter-python")
+_PARSERS = ("capstone", "pyyaml", "tree-sitter", "tree-sitter-python")
 
 
 def draft(inputs: Inputs, audit: AuditInputs) -> Receipt:

@@ -50,16 +50,12 @@ _EDGES = ("fetching", "project")
 
 _HOMES = {
     "capstone": "readers",
-    "elftools": "readers",
     "filelock": "project",
     "httpcore": "fetching",
     "httpx": "fetching",
     "jinja2": "site",
     "markdown_it": "guides",
-    "mdit_py_plugins": "guides",
-    "stamina": "fetching",
     "tree_sitter": "readers",
-    "tree_sitter_cpp": "readers",
     "tree_sitter_python": "readers",
 }
 """Each heavy dependency has one home."""

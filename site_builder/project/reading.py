@@ -65,14 +65,11 @@ _BUILT_ON = (
     "capstone",
     "jinja2",
     "markdown-it-py",
-    "mdit-py-plugins",
     "pydantic",
-    "pyelftools",
     "pygments",
     "pyyaml",
     "rfc8785",
     "tree-sitter",
-    "tree-sitter-cpp",
     "tree-sitter-python",
 )
 """What a verdict or a page may depend on beside the builder's own source."""
