@@ -202,7 +202,7 @@ class Function:
         run = re.compile(f"(?m)^(?:{pattern})$")
         found: list[tuple[int, int, tuple[str, ...]]] = []
         for block in self.graph.blocks.values():
-            lines = "".join(step.text + "\n" for step in block.instructions)
+            lines = "\n".join(step.text for step in block.instructions)
             for match in run.finditer(lines):
                 first = lines.count("\n", 0, match.start())
                 last = lines.count("\n", 0, match.end())

@@ -33,11 +33,12 @@ _FLAG = re.compile(r"(?P<flag>byte ptr \[rbp - (?P<at>0x[0-9a-f]+|\d+)\]), 0")
 _IN_FRAME = re.compile(r"(?:(?P<width>\w+) ptr )?\[rbp - (?P<at>0x[0-9a-f]+|\d+)\]")
 _WIDTHS = {"byte": 1, "word": 2, "dword": 4, "qword": 8, "xmmword": 16, "ymmword": 32}
 
-_FAMILY: Mapping[str, str] = {
-    name: "r" + base
-    for base in ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp")
-    for name in ("r" + base, "e" + base, base, base[0] + "l", base + "l", base[0] + "h")
-} | {f"r{number}{width}": f"r{number}" for number in range(8, 16) for width in ("", "d", "w", "b")}
+_FAMILY: Mapping[str, str] = (
+    {f"{width}{letter}x": f"r{letter}x" for letter in "abcd" for width in ("r", "e", "")}
+    | {f"{letter}{half}": f"r{letter}x" for letter in "abcd" for half in "lh"}
+    | {name: "r" + base for base in ("si", "di", "bp", "sp") for name in ("r" + base, "e" + base, base, base + "l")}
+    | {f"r{number}{width}": f"r{number}" for number in range(8, 16) for width in ("", "d", "w", "b")}
+)
 """The 64 bit register that each register is part of."""
 
 
