@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
@@ -608,7 +608,7 @@ class _Run:
                     "Run `fetch`, then `issue`.",
                 )
                 return None
-            return recorded
+            return _as_recorded(entry, recorded)
         try:
             if entry.kind == "absence":
                 return self._absence(entry, source, snapshot, address)
@@ -672,7 +672,9 @@ class _Run:
         control = self.inputs.snapshots.get(control_id)
         if control is None:
             recorded = self.inputs.recorded.get(address)
-            return recorded if isinstance(recorded, Absence) else None
+            if isinstance(recorded, Absence):
+                return _as_recorded(entry, recorded)
+            raise ReadingError(f"expected the bytes of its control {control_id}, found neither them nor a record")
         searched, found = entry.function(snapshot), entry.function(control)
         if not found.found:
             raise ReadingError(f"the control {control_id} has none either: the search proves nothing")
@@ -828,6 +830,16 @@ def _word_result(item: WordTable) -> Result:
             **({"ordered": item.ordered} if item.checklist else {}),
         }
     )
+
+
+_Read = TypeVar("_Read", bound=Observation | Absence)
+
+
+def _as_recorded(entry: _Entry, recorded: _Read) -> _Read:
+    """Return what an earlier run read, under the statement, unit and kind that the script gives to it now."""
+    said = {"unit": None, "kind": None, "phrases": None, **_shape(entry), "statement": entry.statement}
+    made: Any = recorded.model_copy(update=said)
+    return made  # type: ignore[no-any-return]
 
 
 def _refuse_unseen(seen: Seen, body: bytes) -> None:

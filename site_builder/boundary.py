@@ -6,7 +6,6 @@ does not see native code or a child process; there is no child, since starting o
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -55,7 +54,8 @@ _CHANGES = frozenset(
         *("os.truncate", "os.utime", "os.setxattr", "os.removexattr", "tempfile.mkstemp", "tempfile.mkdtemp"),
     }
 )
-_TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_TO_WRITE = 0x3 | 0x40 | 0x200 | 0x400
+"""The flags that open to write, create, truncate or append, as Linux and macOS number them."""
 _DEVICES = ("/dev/nvidia", "/dev/dri", "/dev/kfd")
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _OF_PYTHON = frozenset({"lib-dynload", "DLLs"})
@@ -132,7 +132,7 @@ def _imported(name: str, file: object, audited: frozenset[str]) -> str | None:
 
 
 def _opened(path: object, mode: object, flags: object, audited: frozenset[str]) -> str | None:
-    name = os.fsdecode(path) if isinstance(path, (str, bytes)) else ""
+    name = path.decode("utf-8", "surrogateescape") if isinstance(path, bytes) else str(path)
     if name.startswith(_DEVICES):
         return "opened a GPU device"
     if (isinstance(mode, str) and set(mode) & set("wax+")) or (isinstance(flags, int) and flags & _TO_WRITE):

@@ -68,16 +68,17 @@ def read(
 
 
 def _problems(found: ValidationError, lines: Lines, where: str) -> Iterator[Problem]:
-    """One problem per place: a union reports each of its forms, of which a reader needs the first."""
+    """One problem per place, named by the keys that lead there: which form of a union was meant is no key."""
     seen: set[tuple[str | int, ...]] = set()
     for detail in found.errors(include_url=False):
-        at = tuple(part for part in detail["loc"])
-        while at and at not in lines:
-            at = at[:-1]
+        at: tuple[str | int, ...] = ()
+        for part in detail["loc"]:
+            at = (*at, part) if (*at, part) in lines else at
         if at in seen:
             continue
         seen.add(at)
-        name = ".".join(str(part) for part in detail["loc"])
+        lacking = detail["loc"][-1:] if detail["type"] == "missing" else ()
+        name = ".".join(str(part) for part in (*at, *lacking))
         said = {"extra_forbidden": "expected a known key, found this one", "missing": "expected it, found nothing"}.get(
             detail["type"], detail["msg"].removeprefix("Value error, ")
         )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from site_builder import records, strict
 from site_builder.errors import Problem, SourceError
@@ -104,7 +104,22 @@ class FileLocator(Record):
         return self.file
 
 
-Locator: TypeAlias = HttpsLocator | ReleaseLocator | FileLocator
+def _locator_kind(value: Any) -> str | None:
+    """Tell a locator's kind by its one key, so that what is wrong in it is said of that kind."""
+    named = value if isinstance(value, Mapping) else getattr(value, "model_fields_set", ())
+    return next((kind for kind in ("https", "release", "file") if kind in named), None)
+
+
+Locator: TypeAlias = Annotated[
+    Annotated[HttpsLocator, Tag("https")]
+    | Annotated[ReleaseLocator, Tag("release")]
+    | Annotated[FileLocator, Tag("file")],
+    Discriminator(
+        _locator_kind,
+        custom_error_type="locator",
+        custom_error_message="expected one of https, release and file, found none of them",
+    ),
+]
 
 
 class Expectation(Record):

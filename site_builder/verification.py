@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache, partial
 from typing import Any
@@ -338,21 +338,30 @@ def receipt_gate(
 
     def step(audit: AuditInputs) -> None:
         opened = {version: checking.sound(file.body, file.where) for version, file in audit.receipts.items()}
-        gathered(
-            (lambda version=version, ledger=ledger: _named_rightly(audit, version, ledger))  # type: ignore[misc]
-            for version, ledger in opened.items()
-        )
         ledgers.update({ledger.pin: ledger for ledger in opened.values()})
-        if carried and carried.get(audit.name) == unit_digest(inputs, audit, held[audit.name]):
-            return
-        if (current := newest(audit)) is not None:
-            _reproduced(audit, held[audit.name], current[1], opened[current[0]])
+        current = newest(audit)
+        carried_over = carried and carried.get(audit.name) == unit_digest(inputs, audit, held[audit.name])
+        gathered(
+            (
+                *(partial(_by_itself, audit, version, ledger) for version, ledger in opened.items()),
+                *(
+                    [partial(_reproduced, audit, held[audit.name], current[1], opened[current[0]])]
+                    if current and not carried_over
+                    else []
+                ),
+            )
+        )
 
     gathered((lambda audit=inputs.audits[name]: step(audit)) for name in held)  # type: ignore[misc]
     return ledgers
 
 
-def _named_rightly(audit: AuditInputs, version: Version, ledger: Ledger) -> None:
+_ISSUE_AGAIN = "Restore it, or issue the draft again."
+_NEVER_EDITED = "Restore it from version control: a published receipt is never edited, it gets a successor."
+
+
+def _by_itself(audit: AuditInputs, version: Version, ledger: Ledger) -> None:
+    """A receipt is the one that its place says, is written as receipts are, and yields what it states."""
     receipt, where = ledger.receipt, audit.receipts[version].where
     problems = []
     if receipt.audit != audit.name or receipt.issued.version != version:
@@ -363,7 +372,9 @@ def _named_rightly(audit: AuditInputs, version: Version, ledger: Ledger) -> None
                 remedy="Restore the file that belongs here.",
             )
         )
-    problems.extend(checking.inconsistent(ledger, audit.receipts[version].body, where))
+    remedy = _ISSUE_AGAIN if version == "draft" else _NEVER_EDITED
+    wrong = checking.inconsistent(ledger, audit.receipts[version].body, where)
+    problems.extend(replace(problem, remedy=remedy) for problem in wrong)
     if problems:
         raise ReceiptError(*problems)
 

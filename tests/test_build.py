@@ -318,10 +318,17 @@ def test_a_draft_that_was_edited(root):
     """A value changed in the draft is not what the audit comes to."""
     _edit(root / "evidence/demo/receipts/draft.json", '"value": "4096"', '"value": "4095"')
 
-    assert re.fullmatch(
-        r"evidence/demo/receipts/draft.json: operationId: expected \S+, found \S+: the receipt was edited\n"
-        r"    Restore it, or issue the draft again.\n",
-        _failed(root, 1, "build"),
+    said = _failed(root, 1, "build")
+    where = "evidence/demo/receipts/draft.json"
+    assert re.match(
+        rf"{where}: operationId: expected \S+, found \S+\n    Restore it, or issue the draft again.\n"
+        rf"{where}: memory: expected 7.998046875 MiB \(recomputed\), found 8 MiB\n    Restore it, or issue the draft again.\n",
+        said,
+    )
+    assert re.search(
+        rf"\n{where}:\d+: observations pageSize value: expected 4096 \(recomputed\), found 4095\n"
+        r"    If the evidence is right, issue demo again and reread what is bound to it.\n\Z",
+        said,
     )
 
 
