@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from site_builder.readers.machine import Library
     from site_builder.readers.python import Module
 
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Snapshot:
     """The verified bytes of one source."""

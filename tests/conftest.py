@@ -39,9 +39,7 @@ if not os.environ.get("CI"):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the one option: tests that reach beyond this machine run only when asked for."""
-    parser.addoption(
-        "--network", action="store_true", help="run the tests that reach beyond this machine, too"
-    )
+    parser.addoption("--network", action="store_true", help="run the tests that reach beyond this machine, too")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
