@@ -21,7 +21,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory) -> Path:
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A corpus of two guides, with the sources' bytes."""
     folder = tmp_path_factory.mktemp("corpus")
     corpus.write(folder, 2, seed=7, workers=1, keep_bytes=True)
