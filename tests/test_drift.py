@@ -63,7 +63,11 @@ def test_other_headers():
     assert ArchiveDrift(likeness="content changed") == compare_archives(FIRST, archive(FILES, owner="root"))
 
 
-@pytest.mark.parametrize("second", [b"<html>", FIRST[:-20], gzip.compress(b"no tar at all"), b""])
+@pytest.mark.parametrize(
+    "second",
+    [b"<html>", FIRST[:-20], gzip.compress(b"no tar at all", mtime=0), b""],
+    ids=["html", "cut short", "no tar", "empty"],
+)
 def test_no_archive(second):
     """What can't be read is not judged."""
     with pytest.raises(UnreadableArchive):
