@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 import build
+from site_builder import editorial, guides, publications, receipts, sources
 
 _ROOT = Path(__file__).resolve().parent.parent
 _DOCUMENTS = sorted(
@@ -50,6 +52,43 @@ def test_the_example_of_the_readme(tmp_path):
     _run(tmp_path, "publish", "buffer")
     assert "receipts: [buffer@1]" in (tmp_path / "content/guides/buffer.md").read_text(encoding="utf-8")
     _run(tmp_path, "build", "--no-cache")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        receipts.Receipt,
+        sources.Lock,
+        sources._SourcesFile,
+        publications._Line,
+        editorial._ReportedFile,
+        editorial._TableFile,
+        editorial._DecisionFile,
+        editorial.Desk,
+        guides.FrontMatter,
+    ],
+)
+def test_every_field_is_written_down(model):
+    """The page on formats names each field of each file, so that none comes without its words."""
+    text = (_ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+
+    assert [] == [
+        name for name in sorted(_fields(model.model_json_schema(by_alias=True))) if not _stands_in(name, text)
+    ]
+
+
+def _fields(schema: Any) -> set[str]:
+    """Every name of a property, at any depth."""
+    if isinstance(schema, list):
+        return {name for item in schema for name in _fields(item)}
+    if not isinstance(schema, dict):
+        return set()
+    return {*schema.get("properties", {}), *(name for item in schema.values() for name in _fields(item))}
+
+
+def _stands_in(name: str, text: str) -> bool:
+    """Whether a name stands in code: between backticks, or as a key of an example."""
+    return re.search(rf"`{name}`|[\"{{ ,]{name}\"?:|^{name}:", text, re.MULTILINE) is not None
 
 
 @pytest.mark.parametrize("name", _DOCUMENTS)
