@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -287,6 +288,13 @@ def test_json_too_deep_to_be_read_is_not_written() -> None:
     assert value == strict.load_json(strict.dump_json(value), "demo")
     with pytest.raises(strict.UnwritableError):
         strict.dump_json([value])
+
+
+@settings(max_examples=300)
+@given(json_values)
+def test_canonical_json_is_that_of_its_reference(value: Any) -> None:
+    """What the encoder in C writes is what the implementation of RFC 8785 writes, whatever stands in it."""
+    assert rfc8785.dumps(value) == strict.canonical_json(value)
 
 
 def test_canonical_json_sorts_by_utf_16() -> None:
