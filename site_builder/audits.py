@@ -10,6 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
@@ -141,6 +142,7 @@ def _key_text(key: str | Value) -> str:
     return key if isinstance(key, str) else str(key.text)
 
 
+@cache
 def _camel(name: str) -> str:
     first, *rest = name.strip("_").split("_")
     return first + "".join(part[:1].upper() + part[1:] for part in rest)

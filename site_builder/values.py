@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, DivisionByZero, Inexact, InvalidOperation, Overflow
+from functools import cache
 from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 UNKNOWN: Final = "unknown"
@@ -323,6 +324,7 @@ def _applied(operation: str, operands: Sequence[Value]) -> Value:
 _Outcome: TypeAlias = tuple[Kind, str, Raw]
 
 
+@cache
 def _dimension(unit: str) -> Mapping[str, Decimal] | None:
     return next((dimension for dimension in _DIMENSIONS if unit in dimension), None)
 
