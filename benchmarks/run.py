@@ -24,6 +24,7 @@ from statistics import median
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build.py"
+_HUGO_MADE = ("public", "resources")
 _STAGES = (
     *("start", "read", "hold sources", "open receipts", "run audits", "hold receipts", "key", "parse", "bind"),
     *("render", "link", "write", "the rest"),
@@ -79,7 +80,9 @@ def _edit(folder: Path, round_: int) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Builder:
+class Builder:
+    """A builder, its folder of the corpus, and how it is asked for a build."""
+
     name: str
     folder: Path
     command: tuple[str, ...]
@@ -104,14 +107,14 @@ class _Builder:
         return len(built), sum(built) / 1e6
 
 
-def _stages(folder: Path, kind: str, root: Path) -> dict[str, float]:
+def _stages(folder: Path, kind: str, root: Path) -> tuple[dict[str, float], Cost]:
     if kind == "cold":
         for name in ("dist", ".build"):
             shutil.rmtree(folder / name, ignore_errors=True)
     out = root / "stages.json"
-    _run((sys.executable, str(HERE / "stages.py"), str(folder), str(out)), folder)
+    cost = _run((sys.executable, str(HERE / "stages.py"), str(folder), str(out)), folder)
     spent: dict[str, float] = json.loads(out.read_text())
-    return spent
+    return spent, cost
 
 
 def _say(kind: str, name: str, cost: Cost, n: int) -> None:
@@ -128,24 +131,35 @@ def measure(n: int, rounds: int, seed: int, *, keep_bytes: bool, root: Path) -> 
     made = _run([*corpus, "--bytes"] if keep_bytes else corpus, HERE.parent)
     stored = "with" if keep_bytes else "without"
     print(f"corpus    {n} guides, seed {seed}, {stored} the sources' bytes; made in {made.wall:.0f} s")
-    ours = _Builder(
+    ours = Builder(
         name="ours",
         folder=root / "ours",
         command=(sys.executable, str(BUILD), "build", "--root", "."),
         made=("dist", ".build"),
     )
-    hugo = _Builder(name="Hugo", folder=root / "hugo", command=("hugo", "--quiet"), made=("public", "resources"))
     guides = [path.stat().st_size for path in (ours.folder / "content" / "guides").iterdir()]
     held = [path.stat().st_size for path in ours.folder.glob("evidence/*/receipts/1.json")]
     print(f"          {sum(guides) / n / 1000:.0f} KB a guide, {sum(held) / n / 1000:.0f} KB a receipt")
+    if rounds:
+        _compare(
+            ours, Builder(name="Hugo", folder=root / "hugo", command=("hugo", "--quiet"), made=_HUGO_MADE), rounds, n
+        )
+    for kind in ("cold", "no-op") if rounds else ("cold",):
+        spent, cost = _stages(ours.folder, kind, root)
+        total = sum(spent.values())
+        print(f"{kind:9} all stages             {1000 * total / n:7.1f} ms CPU a guide {cost.peak:7.0f} MB peak")
+        for stage in _STAGES:
+            seconds = spent.get(stage, 0.0)
+            print(f"{kind:9} {stage:14} {100 * seconds / total:5.1f} % {1000 * seconds / n:7.1f} ms CPU a guide")
+
+
+def _compare(ours: Builder, hugo: Builder, rounds: int, n: int) -> None:
     builders = [ours] if shutil.which("hugo") is None else [ours, hugo]
     if len(builders) == 1:
         print("Hugo      not installed: nothing to compare with (Debian's package is hugo)")
     else:
-        print(
-            "Hugo      "
-            + subprocess.run(["hugo", "version"], capture_output=True, text=True, check=True).stdout.strip()
-        )
+        said = subprocess.run(["hugo", "version"], capture_output=True, text=True, check=True).stdout
+        print(f"Hugo      {said.split()[1]}")
     costs = {builder.name: builder.times(rounds) for builder in builders}
     for builder in builders:
         count, size = builder.pages()
@@ -159,19 +173,15 @@ def measure(n: int, rounds: int, seed: int, *, keep_bytes: bool, root: Path) -> 
                 f"{kind:9} ratio {mine.wall / theirs.wall:8.1f} × wall {mine.cpu / theirs.cpu:8.1f} × CPU"
                 f" {mine.peak / theirs.peak:6.2f} × peak"
             )
-    for kind in ("cold", "no-op"):
-        spent = _stages(ours.folder, kind, root)
-        total = sum(spent.values())
-        for stage in _STAGES:
-            seconds = spent.get(stage, 0.0)
-            print(f"{kind:9} {stage:14} {100 * seconds / total:5.1f} % {1000 * seconds / n:7.1f} ms CPU a guide")
 
 
 def main() -> None:
     """Make a corpus in a folder for the time being, and time it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", type=int, nargs="+", default=[100], help="how many guides (default: 100)")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds of each build (default: 3)")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="rounds of each build (default: 3); with 0 only the stages of one"
+    )
     parser.add_argument("--seed", type=int, default=20260826)
     parser.add_argument("--bytes", action="store_true", help="with the sources' bytes in the store")
     asked = parser.parse_args()
