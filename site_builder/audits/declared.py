@@ -1,0 +1,249 @@
+"""Declared: what an audit's script says, one function after the other, and what its functions work with.
+
+Nothing is run here; a declaration is a record of a function, what it needs and what is published of it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Final, Literal, TypeAlias
+
+from site_builder.values import (
+    MEASURED,
+    Kind,
+    Value,
+    ValueRefused,
+    operand,
+)
+
+Phrases: TypeAlias = Mapping[str, Sequence[str]]
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+MEANS_ELSE: Final = MEASURED | {"B", "0", "1", "opaque", "counts"}
+"""What stands in an expression for something other than a value of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Named values that stand beside each other; in a table of several, under an id of its own."""
+
+    id: str
+    cells: Mapping[str, Value]
+
+
+def row(id: str = "", /, **cells: Value | int) -> Row:  # noqa: A002 - the word that receipts use
+    """Return a row of these cells. Its id is the key it was computed for, where it has one."""
+    named = {camel(name): operand(value) for name, value in cells.items()}
+    if len(named) != len(cells) or "id" in named:
+        raise ValueRefused(f"expected cells of names of their own, other than `id`, found {', '.join(cells)}")
+    return Row(id, named)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A computed table as later functions see it: cells by row id and column, each known by its address."""
+
+    id: str
+    keys: tuple[str, ...]
+    row: Callable[[str], Mapping[str, Value]]
+
+    def cell(self, row: str | Value, column: str) -> Value:
+        """Return one cell."""
+        return self.row(_key_text(row))[camel(column)]
+
+    def column(self, column: str) -> Sequence[Value]:
+        """Return a column, in the order of the rows."""
+        return [self.row(key)[camel(column)] for key in self.keys]
+
+
+def named(table: str, row: str, cells: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Return a row's cells, each known by its address from here on."""
+    return {column: cell.named(f"{table}/{row}/{column}") for column, cell in cells.items()}
+
+
+def table(*rows: Row) -> Sequence[Row]:
+    """Return a table of rows that are named one by one."""
+    return rows
+
+
+class Keyed(Mapping[str, Any]):
+    """A value per key of a list, as a function sees it that is not run per key."""
+
+    def __init__(self, items: Mapping[str, Any]) -> None:
+        self._items = items
+
+    def __getitem__(self, key: str | Value) -> Any:
+        return self._items[_key_text(key)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+def _key_text(key: str | Value) -> str:
+    return key if isinstance(key, str) else str(key.text)
+
+
+@cache
+def camel(name: str) -> str:
+    """Return a Python name as receipts write it."""
+    first, *rest = name.strip("_").split("_")
+    return first + "".join(part[:1].upper() + part[1:] for part in rest)
+
+
+def worded(name: str) -> str:
+    """Return a name as the words that it is made of."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).replace("_", " ").lower()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """One function of an audit, or one thing that it may name."""
+
+    name: str
+    id: str
+    kind: Literal["assumption", "observation", "absence", "result", "invariant"]
+    function: Callable[..., Any]
+    statement: str
+    needs: tuple[str, ...]
+    line: int
+    axis: str | None = None
+    """The list that it is run over, if any: the singular name, `release` or `cap`."""
+    source: str = ""
+    control: str = ""
+    unit: str | None = None
+    value_kind: Kind | None = None
+    reason: str = ""
+    title: str = ""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    phrases: Mapping[str, Phrases] = field(default_factory=dict)
+    """Per column (or under the empty name for a value): the wordings that read as each value."""
+    otherwise: str | None = None
+
+
+_Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class Audit:
+    """What an audit script declares, in the order it declares it."""
+
+    def __init__(self, question: str | None, *, limits: Sequence[str] = ()) -> None:
+        if not question or not question.strip():
+            raise ValueRefused("an audit begins with its question, as the script's docstring")
+        self.question = " ".join(question.split())
+        self.limits = tuple(limits)
+        self.entries: dict[str, Entry] = {}
+        self.rules: dict[str, Callable[..., Any]] = {}
+
+    def assumption(
+        self,
+        *,
+        reason: str,
+        unit: str | None = None,
+        kind: Kind | None = None,
+        axis: str | None = None,
+        phrases: Phrases = _NONE,
+    ) -> _Decorator:
+        """Declare a value that we choose, or, with an axis, a list of values that results are computed over."""
+        return self._declaring(
+            "assumption", reason=reason, unit=unit, value_kind=kind, axis=axis, phrases={"": phrases} if phrases else {}
+        )
+
+    def observation(
+        self,
+        source: str,
+        *,
+        unit: str | None = None,
+        kind: Kind | None = None,
+        otherwise: Literal["unknown"] | None = None,
+        phrases: Phrases = _NONE,
+    ) -> _Decorator:
+        """Declare a value read off one source; per member where the source repeats over a list.
+
+        With `otherwise="unknown"` what the reader can't find or decide is recorded as unknown, with the reader's reason;
+        without it, that stops the audit.
+        """
+        return self._declaring(
+            "observation",
+            source=source,
+            axis=_axis_of(source),
+            unit=unit,
+            value_kind=kind,
+            otherwise=otherwise,
+            phrases={"": phrases} if phrases else {},
+        )
+
+    def absence(self, source: str, *, control: str, phrases: Phrases = _NONE) -> _Decorator:
+        """Declare that something is not in a source. The same search on the control must find something."""
+        return self._declaring(
+            "absence",
+            source=source,
+            control=control,
+            axis=_axis_of(source),
+            value_kind="truth",
+            phrases={"": phrases} if phrases else {},
+        )
+
+    def result(
+        self,
+        *,
+        title: str = "",
+        each: str | None = None,
+        titles: Mapping[str, str] = _NONE,
+        phrases: Mapping[str, Phrases] | Phrases = _NONE,
+    ) -> _Decorator:
+        """Declare what is computed: a value, a row per key of a list, or a table."""
+        return self._declaring(
+            "result",
+            title=title,
+            axis=each,
+            titles={camel(key): text for key, text in titles.items()},
+            phrases=phrases,
+        )
+
+    def rule(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Declare arithmetic that several results share: held to the same check, and no result of its own."""
+        name = function.__name__
+        if name in self.rules or name in self.entries:
+            raise ValueRefused(f"{name} is declared twice")
+        self.rules[name] = function
+        return function
+
+    def invariant(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Declare a relation that must hold."""
+        return self._declaring("invariant")(function)
+
+    def _declaring(self, kind: Any, **fields: Any) -> _Decorator:
+        def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+            name = function.__name__
+            statement = (inspect.getdoc(function) or "").strip().split("\n\n")[0]
+            if not statement:
+                raise ValueRefused(f"{name} has no docstring: its first paragraph is the published statement")
+            if name in self.entries or name in self.rules:
+                raise ValueRefused(f"{name} is declared twice")
+            self.entries[name] = Entry(
+                name=name,
+                id=camel(name),
+                kind=kind,
+                function=function,
+                statement=" ".join(statement.split()),
+                needs=() if kind in ("observation", "absence") else tuple(inspect.signature(function).parameters),
+                line=function.__code__.co_firstlineno,
+                **fields,
+            )
+            return function
+
+        return declare
+
+
+def _axis_of(source: str) -> str | None:
+    found = re.search(r"\{([A-Za-z]+)\}", source)
+    return found.group(1) if found else None
