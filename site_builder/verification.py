@@ -380,7 +380,15 @@ def _by_itself(audit: AuditInputs, version: Version, ledger: Ledger) -> None:
 
 
 def _reproduced(audit: AuditInputs, held: Held, file: File, ledger: Ledger) -> None:
-    body = computed(audit, held, recorded_in(ledger.receipt))
+    reproduces(computed(audit, held, recorded_in(ledger.receipt)), file, ledger)
+
+
+def reproduces(body: Body, file: File, ledger: Ledger) -> None:
+    """Return once a receipt's body is, byte for byte, what its audit came to.
+
+    Raises:
+        ReceiptError: with each place where it is not.
+    """
     expected, found = as_json(body), as_json(ledger.receipt.body)
     if strict.dump_json(expected) == strict.dump_json(found):
         return
@@ -394,7 +402,7 @@ def _reproduced(audit: AuditInputs, held: Held, file: File, ledger: Ledger) -> N
             Problem(
                 where=f"{file.where}:{lines.get(at, 1)}",
                 problem=f"{_spoken(path, expected)}: expected {_short(wanted)} (recomputed), found {_short(there)}",
-                remedy=f"If the evidence is right, issue {audit.name} again and reread what is bound to it.",
+                remedy=f"If the evidence is right, issue {ledger.audit} again and reread what is bound to it.",
             )
         )
         if len(problems) == _SHOWN:
