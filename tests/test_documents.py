@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 import build
 from site_builder import editorial, guides, publications, receipts, sources
+from site_builder.site import publication
 
 _ROOT = Path(__file__).resolve().parent.parent
 _DOCUMENTS = sorted(
@@ -66,6 +67,7 @@ def test_the_example_of_the_readme(tmp_path):
         editorial._DecisionFile,
         editorial.Desk,
         guides.FrontMatter,
+        publication._CorrectionsFile,
     ],
 )
 def test_every_field_is_written_down(model):
