@@ -198,6 +198,8 @@ def number(value: str | int | Decimal, unit: str = "1", expression: Expression =
         raise ValueRefused(f"{value!r} is no decimal number") from None
     if not decimal.is_finite():
         raise ValueRefused(f"{value!r} is no finite number")
+    if decimal and (len(decimal.as_tuple().digits) > _EXACT.prec or abs(decimal.adjusted()) >= _EXACT.prec):
+        raise ValueRefused(f"expected a number of at most {_EXACT.prec} digits, found one beyond")
     return Value(decimal, "number", unit, expression)
 
 
@@ -397,7 +399,7 @@ def _quotient(operation: Callable[[Decimal, Decimal], Decimal]) -> Callable[[Seq
         _numbers(operands)
         left, right = operands
         here, there = _dimension(left.unit), _dimension(right.unit)
-        if right.expression == right.unit:  # a unit: the same amount, expressed in it
+        if there is not None and right.expression == right.unit:  # a unit: the same amount, expressed in it
             if here is None or here is not there:
                 raise ValueRefused(f"{left.unit} is not expressed in {right.unit}")
             unit, scale = right.unit, (here[left.unit], there[right.unit])
@@ -548,6 +550,12 @@ _OPERATIONS: Final[Mapping[str, Callable[[Sequence[Value]], _Outcome]]] = {
     "holds": _holds,
 }
 OPERATIONS: Final[frozenset[str]] = frozenset(_OPERATIONS)
+_TAKES_ANY: Final = frozenset({"min", "max", "and", "or", "sum", "count"})
+_TAKES: Final[Mapping[str, int]] = {
+    operation: {"neg": 1, "not": 1, "if": 3}.get(operation, 2)
+    for operation in _OPERATIONS
+    if operation not in _TAKES_ANY
+}
 
 
 def evaluate(expression: Expression, leaf: Callable[[str], Value]) -> Value:
@@ -566,6 +574,8 @@ def evaluate(expression: Expression, leaf: Callable[[str], Value]) -> Value:
     operation = expression[0] if expression else ""
     if not isinstance(operation, str) or operation not in _OPERATIONS or len(expression) < 2:
         raise ValueRefused(f"{operation!r} is no operation")
+    if len(expression) - 1 != _TAKES.get(operation, len(expression) - 1):
+        raise ValueRefused(f"{operation} takes {_TAKES[operation]}, found {len(expression) - 1}")
     return _applied(operation, [evaluate(operand, leaf) for operand in expression[1:]])
 
 
