@@ -70,7 +70,11 @@ def read(
 def _problems(found: ValidationError, lines: Lines, where: str) -> Iterator[Problem]:
     """One problem per place, named by the keys that lead there: which form of a union was meant is no key."""
     seen: set[tuple[str | int, ...]] = set()
-    for detail in found.errors(include_url=False):
+    details = found.errors(include_url=False)
+    for detail in details:
+        inner = (other["loc"] for other in details if len(other["loc"]) > len(detail["loc"]))
+        if detail["type"] == "too_short" and any(loc[: len(detail["loc"])] == detail["loc"] for loc in inner):
+            continue  # only what is wrong with its items left it without any
         at: tuple[str | int, ...] = ()
         for part in detail["loc"]:
             at = (*at, part) if (*at, part) in lines else at
