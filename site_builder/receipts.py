@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import BaseModel, Field, JsonValue, model_validator
 
 from site_builder import records, strict
 from site_builder.errors import ReceiptError
@@ -130,6 +130,28 @@ class Result(Record):
     """By `row/column`, the expressions of cells that do not share their column's."""
     ordered: bool | None = None
 
+    @model_validator(mode="after")
+    def _each_cell_once(self) -> Result:
+        if (self.value is None) == (self.kind == "value") or bool(self.rows) == (self.kind == "value"):
+            raise ValueError(f"expected a value or rows, as a {self.kind} has them")
+        columns = _each_once([column.id for column in self.columns], "column")
+        for row in self.rows:
+            if set(row) != {"id", *columns}:
+                raise ValueError(
+                    f"expected {', '.join(sorted({'id', *columns}))} in each row, found {', '.join(sorted(row))}"
+                )
+        ids = _each_once([str(row["id"]) for row in self.rows], "row")
+        if strange := [name for name in ids if not ID.fullmatch(name)]:
+            raise ValueError(f"expected rows with ids of a-z, A-Z, 0-9 and .@_-, found {strange[0]!r}")
+        return self
+
+
+def _each_once(names: Sequence[str], what: str) -> Sequence[str]:
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"expected each {what} once, found {twice} twice")
+    return names
+
 
 class Fixture(Record):
     """Input made by us, and said to be: never a record of something that happened."""
@@ -178,6 +200,14 @@ class Body(Record):
     boundary: Mapping[str, Text]
     decision: Decision
     limits: tuple[str, ...]
+
+    @model_validator(mode="after")
+    def _each_name_once(self) -> Body:
+        leaves = [*(item.id for item in self.reported), *(item.id for item in self.assumptions)]
+        read = [*(item.id for item in self.observations), *(item.id for item in self.absences)]
+        _each_once([*leaves, *read, *(item.id for item in self.results)], "value")
+        _each_once([source.id for source in self.sources], "source")
+        return self
 
 
 class Issued(Record):

@@ -304,7 +304,8 @@ def operand(item: object) -> Value:
         return number(item, "1", str(item))
     if isinstance(item, bool):
         raise ValueRefused("a Python truth has no lineage: compare values instead")
-    raise ValueRefused(f"{type(item).__name__} {item!r} has no lineage: make it an assumption with a reason")
+    literal = f" {item!r}" if isinstance(item, int | float | str | Decimal) else ""
+    raise ValueRefused(f"{type(item).__name__}{literal} has no lineage: make it an assumption with a reason")
 
 
 def _unit_leaf(unit: str) -> Value:

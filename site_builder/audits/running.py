@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
+from pydantic import ValidationError
+
 from site_builder import boundary
 from site_builder.audits.computation import Computation, Leaf, as_json_value, refuse_disguised
 from site_builder.audits.declared import MEANS_ELSE, Audit, Entry, worded
@@ -389,6 +391,9 @@ class _Run:
     def _failed(self, entry: Entry, error: Exception) -> None:
         line = raised_at(error, self.inputs.where)
         shown = f"nothing stands at {error}" if isinstance(error, KeyError) else str(error)
+        if isinstance(error, ValidationError):
+            detail = error.errors(include_url=False)[0]
+            shown = f"{'.'.join(map(str, detail['loc']))}: {detail['msg'].removeprefix('Value error, ')}"
         self.problems.append(
             Problem(
                 where=f"{self.inputs.where}:{line if line > 1 else entry.line}",
