@@ -242,7 +242,8 @@ def _entry_problems(source: Source, entry: LockEntry, artifacts: Mapping[str, An
         yield differs("origin", " or ".join(sorted(origins)), entry.origin)
     if source.recorded is not None:
         if (entry.digest, entry.bytes) != (source.recorded.digest, source.recorded.bytes):
-            yield differs("digest", f"{source.recorded.digest} of {source.recorded.bytes} bytes", entry.digest)
+            expected, found = (f"{one.digest} of {one.bytes} bytes" for one in (source.recorded, entry))
+            yield differs("digest", expected, found)
         if entry.standing not in ("recorded", "bytes-obtained", "origin-confirmed"):
             yield differs("standing", "recorded, bytes-obtained or origin-confirmed", entry.standing)
         if entry.recorded_by != source.recorded.by:

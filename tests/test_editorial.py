@@ -1,0 +1,148 @@
+"""What editors write beside an audit: it becomes records, or each thing that is wrong is said with its line."""
+
+# ruff: noqa: E501 - a message stands on the line that it is printed on
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from site_builder import editorial
+from site_builder.inputs import AuditInputs, File
+from tests import demo
+
+_SCHEMA = "    Write what the file's schema asks for here."
+_REPORTED = "evidence/cache/reported.yaml"
+_DECISION = "evidence/cache/decision.yaml"
+_SIGNALS = "evidence/cache/tables/signals.yaml"
+_DESK = "evidence/cache/desk.yaml"
+
+
+def _audit(files: dict[str, str] | None = None, desk: str | None = None) -> AuditInputs:
+    audit = demo.inputs(files or dict(demo.FILES)).audits["cache"]
+    return audit if desk is None else replace(audit, desk=File(where=_DESK, body=desk.encode()))
+
+
+def test_what_others_stated():
+    """A reported value keeps its unit, its attribution and how it is known."""
+    (found,) = editorial.reported(_audit())
+
+    assert ("reportedPeak", "256", "MiB", "shelf/shelf#7") == (found.id, found.value, found.unit, found.by)
+    without = {name: text for name, text in demo.FILES.items() if name != _REPORTED}
+    assert () == editorial.reported(_audit(without))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('value: "256"', 'value: "large"', f"{_REPORTED}: reportedPeak: 'large' is no decimal number\n    Mend the reported value."),
+        ('value: "256"', "value: nan", f"{_REPORTED}: reportedPeak: 'nan' is no finite number\n    Mend the reported value."),
+        ("    unit: MiB\n", "", f"{_REPORTED}: reportedPeak: expected a unit for a number, or a kind for anything else\n    Mend the reported value."),
+        ("unit: MiB", "unit: MiB\n    kind: word", f"{_REPORTED}: reportedPeak: expected a unit for a number, or a kind for anything else\n    Mend the reported value."),
+        ("    by: shelf/shelf#7\n", "", f"{_REPORTED}:2: reported.0.by: expected it, found nothing\n{_SCHEMA}"),
+        ("id: reportedPeak", "id: Reported", f"{_REPORTED}:2: reported.0.id: String should match pattern '^[a-z0-9][A-Za-z0-9.@_-]*$'\n{_SCHEMA}"),
+        ("unit: MiB", "unit: MiB\n    mood: good", f"{_REPORTED}:5: reported.0.mood: expected a known key, found this one\n{_SCHEMA}"),
+        ("unit: MiB", "unit: MiB\n    unit: GiB", f"{_REPORTED}:5: the key 'unit' stands twice\n    Keep one of the two."),
+    ],
+)  # fmt: skip
+def test_a_reported_value_that_is_none(old, new, said):
+    """A number has a unit, anything else a kind, and each an attribution."""
+    assert [said] == demo.problems(partial(editorial.reported, _audit(demo.changed(_REPORTED, old, new))))
+
+
+def test_a_table_of_words():
+    """Columns, rows and their places: each cell knows the line that it is written on."""
+    (found,) = editorial.tables(_audit())
+
+    assert ("signals", (("signal", "Signal"), ("meaning", "Meaning")), False) == (
+        found.id,
+        found.columns,
+        found.checklist,
+    )
+    assert ["full", "quiet"] == [row["id"] for row in found.rows]
+    assert {f"{_SIGNALS}:7", f"{_SIGNALS}:8"} == set(editorial.cell_lines(_audit()).values())
+
+
+def test_a_list_of_steps():
+    """Items without columns are steps, in an order where they say so."""
+    text = "title: Steps\nstatement: In this order.\nordered: yes\nitems:\n  - {id: one, text: Stop.}\n  - {id: two, text: Start.}\n"
+    (found,) = editorial.tables(_audit({**demo.FILES, _SIGNALS: text}))
+
+    assert (True, True, (("text", "Step"),)) == (found.checklist, found.ordered, found.columns)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("  - {id: quiet, signal: Nothing is said, meaning: It has room.}\n", "  - {id: full, signal: x, meaning: y}\n", "expected an id of its own in every row"),
+        (", meaning: It has room.", "", "expected id, meaning, signal in row 2, found id, signal"),
+        ("meaning: It has room.", "meaning: It has room., more: x", "expected id, meaning, signal in row 2, found id, meaning, more, signal"),
+        ("rows:", "items:", "expected columns and rows, or items alone"),
+    ],
+)  # fmt: skip
+def test_a_table_that_is_none(old, new, said):
+    """Every row has the table's columns and an id of its own."""
+    files = demo.changed(_SIGNALS, old, new)
+
+    assert [f"{_SIGNALS}:1: {said}\n{_SCHEMA}"] == demo.problems(lambda: editorial.tables(_audit(files)))
+
+
+def test_the_decision():
+    """The state comes from a result; how it is worded is the editor's."""
+    found = editorial.decision(_audit())
+
+    assert ("state", ("releases", "verdict")) == (found.state_from, found.subjects_from)
+    assert {"affected": "hold", "bounded": "go", "unknown": "unknown"} == found.states
+
+
+def test_without_a_decision():
+    """An audit that is issued decides."""
+    without = {name: text for name, text in demo.FILES.items() if name != _DECISION}
+
+    assert [
+        f"{_DECISION}: expected the decision's wording, found no file\n"
+        "    Write the state, the conditions, and what would open the question again."
+    ] == demo.problems(lambda: editorial.decision(_audit(without)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('conditions: ["The cache is full."]', "conditions: []", f"{_DECISION}:6: conditions: Tuple should have at least 1 item after validation, not 0\n{_SCHEMA}"),
+        ("statement: Set the number of pages yourself.\n", "", f"{_DECISION}:1: statement: expected it, found nothing\n{_SCHEMA}"),
+        ("column: verdict", "cell: verdict", f"{_DECISION}:5: subjects.column: expected it, found nothing\n{_SCHEMA}"),
+    ],
+)  # fmt: skip
+def test_a_decision_that_is_none(old, new, said):
+    """A decision has conditions, a statement, and what opens it again."""
+    said_ = demo.problems(partial(editorial.decision, _audit(demo.changed(_DECISION, old, new))))
+
+    assert said == said_[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("from: state", "from: stat", "decision: nothing stands at 'stat'"),
+        ("affected: hold, ", "", "decision: nothing stands at 'affected'"),
+        ("column: verdict", "column: virdict", "decision: nothing stands at 'virdict'"),
+        ("table: releases", "table: release", "decision: nothing stands at 'release'"),
+    ],
+)
+def test_a_decision_on_nothing(old, new, said):
+    """What the decision names must stand in the audit, and every state that it can come to must be worded."""
+    assert [
+        f"evidence/cache/audit.py: {said}\n    Name a result, a column and every state in decision.yaml."
+    ] == demo.problems(lambda: demo.body(demo.changed(_DECISION, old, new)))
+
+
+def test_the_desk():
+    """What the desk recorded goes into the receipt; where it recorded nothing, that is said."""
+    assert "not reviewed" == editorial.desk(_audit()).review
+    desk = "overlap: none\nintake: {asked: yes}\nsearchBudget: three\nreview: not reviewed\n"
+    assert {"asked": "yes"} == editorial.desk(_audit(desk=desk)).intake
+    assert [f"{_DESK}:1: review: expected it, found nothing\n{_SCHEMA}"] == demo.problems(
+        lambda: editorial.desk(_audit(desk=desk.replace("review: not reviewed\n", "")))
+    )
