@@ -15,7 +15,7 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import Field
 
 from site_builder.errors import GuideError, Problem
-from site_builder.figures import UNIT_OUTSIDE, Figure, Vocabulary, is_digest, reads, stands_in
+from site_builder.figures import UNIT_OUTSIDE, Figure, Vocabulary, figures, is_digest, reads, stands_in
 from site_builder.figures import nearest as nearest_text
 from site_builder.guides import (
     Block,
@@ -260,8 +260,9 @@ def bind_cells(
     desk = _Desk([ledger, *others], links, tools)
     for passage in passages:
         desk.meet(passage)
-    if problems or desk.problems:
-        raise GuideError(*sorted([*problems, *desk.problems], key=_place))
+    unbound = list(_unbound_words(ledger, vocabulary))
+    if problems or desk.problems or unbound:
+        raise GuideError(*sorted([*problems, *desk.problems, *unbound], key=_place))
     return BoundCells(
         passages=dict(zip(texts, passages, strict=True)),
         claims=tuple(desk.claims),
@@ -269,6 +270,27 @@ def bind_cells(
         coverage=desk.coverage(0),
         references=desk.references,
     )
+
+
+def _unbound_words(ledger: Ledger, vocabulary: Vocabulary) -> Iterator[Problem]:
+    """What a guide shows of a receipt beside values and cells can't hold a binding, so it may hold no figure."""
+    folder = f"evidence/{ledger.audit}/"
+    body = ledger.receipt.body
+    decision = (body.decision.state, body.decision.statement, *body.decision.conditions)
+    texts = [(f"{folder}decision.yaml", text) for text in decision]
+    texts += [(f"{folder}decision.yaml", item["text"]) for item in body.decision.reopen if "text" in item]
+    for result in body.results:
+        written = result.class_ == "editorial"
+        where = f"{folder}tables/{result.id}.yaml" if written else f"{folder}audit.py"
+        titles = [result.title, *(column.title for column in result.columns)]
+        texts += [(where, text) for text in (*titles, *([result.statement] if written else ()))]
+    for where, text in dict.fromkeys(texts):
+        for figure in figures(text, vocabulary):
+            yield Problem(
+                where=where,
+                problem=f"expected words without a figure, found {figure.word!r} in {text!r}",
+                remedy="Say it without the figure, or in a sentence or a cell where it can be bound.",
+            )
 
 
 class _Desk:

@@ -292,9 +292,9 @@ def body(say: Callable[[str], str] = str) -> dict[str, Any]:
         ],
         "boundary": {"refused": ["open a socket or resolve a name", "start a process"], "observed": "none"},
         "decision": {
-            "state": say("Affected since 1.2.0"),
+            "state": say("Affected since the default was raised"),
             "statement": say(
-                "Set the number of pages yourself before you upgrade: the default now takes four times the memory."
+                "Set the number of pages yourself before you upgrade: the default now takes several times the memory."
             ),
             "subjects": [{"id": row["id"], "state": row["verdict"]} for row in releases],
             "conditions": [say("The cache is used with its defaults."), say("The process is long-lived.")],

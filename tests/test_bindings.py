@@ -546,3 +546,17 @@ def test_whatever_is_written(markdown):
         else:
             html = segment.html if isinstance(segment, Prose) else segment.caption
             assert not re.search(r"\d|\btwo\b", _CHECKED.sub("", html))
+
+
+def test_words_that_can_hold_no_binding_hold_no_figure():
+    """A decision, a title or a column's title stands on the page without a binding, so a figure in it is a problem."""
+    changed = body()
+    changed["decision"]["statement"] = "Set a cap of 4096 first."
+
+    with pytest.raises(GuideError) as stopped:
+        bind_cells(ledger(changed=changed), vocabulary=Vocabulary(), links={}, tools={}, locate=lambda *_: "t:1")
+
+    assert (
+        "evidence/oom/decision.yaml: expected words without a figure, found '4096' in 'Set a cap of 4096 first.'\n"
+        "    Say it without the figure, or in a sentence or a cell where it can be bound."
+    ) in str(stopped.value)

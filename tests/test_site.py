@@ -358,7 +358,7 @@ def test_the_first_screen_is_the_decision():
     """State, statement and both dates come from the decision, above everything else."""
     box = _part(_built()["guides/shelf-cache/index.html"].decode(), "section.verdict")
 
-    assert "Verdict Affected since 1.2.0" in box
+    assert "Verdict Affected since the default was raised" in box
     assert "Set the number of pages yourself before you upgrade" in box
     assert "Evidence as of 20 November 2026" in box
     assert "First published as of 26 August 2026" in box

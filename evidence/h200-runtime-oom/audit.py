@@ -775,7 +775,7 @@ def reported_equivalent(reported_cap, top_k, index_dim, fp8_bytes):
     return (reported_cap * top_k * index_dim * fp8_bytes).to("GiB")
 
 
-@audit.result(title="Largest step that still has two partitions")
+@audit.result(title="Largest step that is still split")
 def last_split_step(multiprocessors, two_partitions):
     """Scheduled tokens up to which the partition count is above one: half of the multiprocessors."""
     return (multiprocessors // two_partitions).of("token")
