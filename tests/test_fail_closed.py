@@ -74,9 +74,8 @@ def numbered(published: Path, tmp_path: Path) -> Path:
 
 def _all(root: Path) -> dict[str, bytes]:
     """Everything that a build could write, but for who held the workspace last."""
-    made = (".build/carried.json", ".build/report.json")
-    written = demo.tree(root, "content", "evidence", "templates", "dist", ".store")
-    return written | {name: (root / name).read_bytes() for name in made}
+    written = demo.tree(root, "content", "evidence", "templates", "dist", ".store", ".build")
+    return {name: body for name, body in written.items() if name not in (".build/holder", ".build/lock")}
 
 
 def _stops(root: Path, said: str, *, code: int = 1, verb: str = "build") -> None:
