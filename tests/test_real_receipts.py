@@ -300,10 +300,6 @@ def test_why_ends_where_it_must(slug):
     assert [] == astray
 
 
-_UNSAID = {"scheduler-config", "cache-config", "model-defaults-first"}
-"""Sources that are read for an invariant or for the receipt's page alone: the guide says nothing of them yet."""
-
-
 def test_impact_ends_in_guides_or_in_nothing(real):
     """What stands on a source that is read goes up to lines of guides; on any other stands nothing, and that is said."""
     vocabulary = _vocabulary()
@@ -320,8 +316,7 @@ def test_impact_ends_in_guides_or_in_nothing(real):
     astray = []
     for name in real.ledger.sources:
         found = lineage.impact(real.ledger, name, mentions)
-        said = found.mentions or name.partition("@")[0] in _UNSAID
-        if name in read and not (found.addresses and said):
+        if name in read and not (found.addresses and found.mentions):
             astray.append((name, "is read, and no line of a guide stands on it"))
         if name not in read and found.addresses:
             astray.append((name, "is not read, and values stand on it"))

@@ -625,7 +625,7 @@ def set_on_hopper(source):
 @audit.observation("flashmla-library@{release}", kind="truth", otherwise="unknown")
 def partitions_fall_to_one(source):
     """The Hopper path's partition count is multiprocessors over tokens over blocks of 64 heads, and at least one."""
-    meta = source.library().function_named("Decode_Sm90_Impl::get_meta")
+    meta = source.library("c10::detail::torchCheckFail").function_named("Decode_Sm90_Impl::get_meta")
     return meta.sequence(
         r"mov eax, dword ptr \[rax \+ (?P<multiprocessors>0x180)\]\ncdq\nidiv .+\ntest (\w+), \2\ncmovns (\w+), \2\n"
         r"sar \3, (?P<shift>6)\ncdq\nidiv \3\nmov (\w+), (?P<least>1)\ntest eax, eax\ncmovle eax, \5"
@@ -1022,6 +1022,29 @@ def releases(
 def mixed_by_default(default_dtype, auto_dtype, backends, flashmla, quantized_only, not_known):
     """Whether a start without the KV cache dtype flag makes the mixed call."""
     return choose(default_dtype == auto_dtype, every(backends["auto"] == flashmla, ~quantized_only), not_known)
+
+
+@audit.result(
+    each="release",
+    title="What a start without flags gets",
+    titles={
+        "release": "Release",
+        "cache_dtype": "KV cache dtype",
+        "memory_share": "Share of device memory",
+        "server": "Token cap of a server",
+        "offline": "Token cap of offline use",
+        "written_in_class": "Token cap written in the configuration class",
+    },
+)
+def defaults(default_dtype, memory_fraction, default_cap, offline_cap, class_cap):
+    """Values that decide memory when no flag is given; the cap in the configuration class is not the one that is used."""
+    return row(
+        cache_dtype=default_dtype,
+        memory_share=memory_fraction,
+        server=default_cap,
+        offline=offline_cap,
+        written_in_class=class_cap,
+    )
 
 
 @audit.result(title="Audited wheels that are affected")
