@@ -145,14 +145,37 @@ def _shown(parts: Iterable[Part]) -> Iterator[Link]:
 
 
 def differences(before: Ledger, after: Ledger) -> Iterator[tuple[str, str, str]]:
-    """Yield each address and source that two versions of a receipt do not give alike: name, before, after."""
+    """Yield what two versions of a receipt do not say alike: addresses, sources and words; name, before, after."""
     for name, one, other in (
         ("", _said(before), _said(after)),
         ("source ", _digests(before), _digests(after)),
+        ("text of ", dict(_words(before)), dict(_words(after))),
     ):
         for key in dict.fromkeys([*one, *other]):
             if one.get(key) != other.get(key):
                 yield name + key, one.get(key, "nothing"), other.get(key, "nothing")
+
+
+def _words(ledger: Ledger) -> Iterator[tuple[str, str]]:
+    """Yield what a receipt says beside its values; what is said of each member of a list, once."""
+    body = ledger.receipt.body
+    yield "the question", body.question
+    yield "the decision's state", body.decision.state
+    yield "the decision's statement", body.decision.statement
+    yield "the decision's conditions", " ".join(body.decision.conditions)
+    yield "the decision's re-open triggers", " ".join(text for item in body.decision.reopen for text in item.values())
+    yield "the limits", " ".join(body.limits)
+    for chosen in body.assumptions:
+        yield from ((chosen.id, chosen.statement), (f"{chosen.id}/reason", chosen.reason))
+    for stated in body.reported:
+        by = f"{stated.by}{f', {stated.url}' if stated.url else ''}, {stated.how}"
+        yield from ((stated.id, stated.statement), (f"{stated.id}/by", by))
+    yield from ((read.id.split("@", 1)[0], read.statement) for read in body.observations)
+    yield from ((absent.id.split("@", 1)[0], absent.statement) for absent in body.absences)
+    yield from ((held.id, held.statement) for held in body.invariants)
+    for result in body.results:
+        yield result.id, f"{result.title}: {result.statement}"
+        yield from ((f"{result.id}/{column.id}", column.title) for column in result.columns)
 
 
 def _said(ledger: Ledger) -> Mapping[str, str]:

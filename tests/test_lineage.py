@@ -102,3 +102,28 @@ def test_what_differs_between_two_versions():
     assert ("8 GiB", "16 GiB") == found["machineMemory"]
     assert "nothing" == found[f"source {body.sources[0].id}"][1]
     assert [] == list(lineage.differences(_LEDGER, _LEDGER))
+
+
+def test_words_that_differ_between_two_versions():
+    """Two versions of the same values that say otherwise what these are, or what follows, do not say the same."""
+    body = _LEDGER.receipt.body
+    changed = _LEDGER.receipt.model_copy(
+        update={
+            "body": body.model_copy(
+                update={
+                    "decision": body.decision.model_copy(update={"statement": "Do the opposite."}),
+                    "assumptions": (
+                        body.assumptions[0].model_copy(update={"reason": "Another one."}),
+                        *body.assumptions[1:],
+                    ),
+                    "limits": (),
+                }
+            )
+        }
+    )
+
+    assert [
+        ("text of the decision's statement", body.decision.statement, "Do the opposite."),
+        ("text of the limits", " ".join(body.limits), ""),
+        ("text of machineMemory/reason", body.assumptions[0].reason, "Another one."),
+    ] == list(lineage.differences(_LEDGER, receipts.Ledger(receipt=changed, digest="")))
