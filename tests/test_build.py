@@ -7,6 +7,8 @@ import os
 import re
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -618,7 +620,8 @@ def _serving(root: Path) -> Iterator[str]:
         yield next(line for line in lines if line.startswith("http://127.0.0.1:")).split()[0]
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=5)
+        said = process.communicate(timeout=5)[1]
+    assert "" == said
 
 
 def _read(url: str) -> str:
@@ -636,3 +639,28 @@ def test_a_preview_that_reloads(root):
         assert "2" == _read(f"{address}.preview/1")
         assert time.monotonic() - started < 10
         assert "What a buffer takes" in _read(f"{address}guides/demo/")
+
+
+def test_a_browser_that_leaves_the_preview(root):
+    """A browser that is gone when its answer comes costs no word on the terminal."""
+    with _serving(root) as address:
+        host, port = address.removeprefix("http://").rstrip("/").split(":")
+        with socket.create_connection((host, int(port))) as browser:
+            browser.sendall(b"GET /.preview/1 HTTP/1.0\r\n\r\n")
+            browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        _edit(root / "content/guides/demo.md", "## What it takes", "## What a buffer takes")
+        assert "2" == _read(f"{address}.preview/1")
+
+
+def test_a_port_that_is_taken(root):
+    """A preview that can't have its port says so and builds nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        said = _run(root, "serve", "--port", str(port))
+
+    assert 2 == said.exit_code
+    assert (
+        f"port {port}: expected a free port of this machine, found one that can't be had\n"
+        "    End what listens there, or name another one: --port 0 takes one that is free.\n"
+    ) == said.stderr
+    assert not (root / "dist").exists()

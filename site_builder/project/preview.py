@@ -5,11 +5,14 @@ The reloading script is added to what is served, never to what is built.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from site_builder.errors import UsageError
 
 _WATCHED = ("content", "evidence", "templates", "site_builder")
 _LOOK_SECONDS = 0.25
@@ -44,6 +47,11 @@ class _Handler(SimpleHTTPRequestHandler):
     def __init__(self, *given: object, build: _Build, folder: Path) -> None:
         self._build = build
         super().__init__(*given, directory=str(folder))  # type: ignore[arg-type]
+
+    def handle(self) -> None:
+        """Answer until the browser leaves: one that leaves while it waits for an answer is no fault."""
+        with contextlib.suppress(ConnectionError):
+            super().handle()
 
     def do_GET(self) -> None:
         """Answer with a file of the site, pages with the reloading script in them."""
@@ -88,12 +96,23 @@ def _seen(root: Path) -> dict[str, tuple[int, int]]:
 
 
 def serve(root: Path, port: int, build: Callable[[], None], ready: Callable[[int], None]) -> None:
-    """Build and serve the site until interrupted; `ready` is told the port once it answers."""
+    """Build and serve the site until interrupted; `ready` is told the port once it answers.
+
+    Raises:
+        UsageError: the port can't be had.
+    """
     built, stop = _Build(), threading.Event()
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), partial(_Handler, build=built, folder=root / "dist"))
+    except OSError:
+        raise UsageError.at(
+            f"port {port}",
+            "expected a free port of this machine, found one that can't be had",
+            "End what listens there, or name another one: --port 0 takes one that is free.",
+        ) from None
+    server.daemon_threads = True
     seen = _seen(root)
     build()
-    server = ThreadingHTTPServer(("127.0.0.1", port), partial(_Handler, build=built, folder=root / "dist"))
-    server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     ready(server.server_port)
     try:
