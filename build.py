@@ -21,9 +21,10 @@ from site_builder.errors import EvidenceError, Problem, UsageError, printable, w
 if TYPE_CHECKING:
     from site_builder.fetching import FetchReport, Policy
     from site_builder.inputs import AuditInputs, File, Inputs, Version
-    from site_builder.project import Project, Writer
+    from site_builder.project import Exchanged, Project, Writer
     from site_builder.receipts import Ledger
     from site_builder.site import Site
+    from site_builder.units import Standing, Unit
     from site_builder.verification import Verified
 
 _VERDICTS = {0: "verified", 1: "wrong", 2: "usage", 3: "could not tell", 4: "needs a person"}
@@ -123,54 +124,64 @@ def build(project: Project, said: _Said, require_bytes: bool, no_cache: bool) ->
 
 
 def _build(project: Project, writer: Writer, said: _Said, *, require_bytes: bool, cache: bool) -> None:
-    from site_builder import site, verification
-    from site_builder.project import Carried
+    from site_builder.project import Exchanged
+    from site_builder.units import Keys
 
     inputs = project.inputs()
-    carried = project.carried().units if cache else {}
-    reproduced = {name: digest for name, (digest, verdict) in carried.items() if verdict == _VERDICTS[0]}
-    settings, verified = _verified(inputs, require_bytes=require_bytes, carried=reproduced)
-    done = writer.exchange(site.render(verification.publication(inputs, settings, verified), inputs.templates))
-    _say_verified(said, verified)
+    keys = Keys(inputs, require_bytes=require_bytes)
+    earlier = project.carried() if cache else {}
+    standing = keys.standing(earlier, project.served)
+    paths = [path for unit in earlier.values() for path in unit.files]
+    if standing.site and project.serves(paths):
+        _say_verified(said, standing.audits, len(standing.guides))
+        writer.report(said.facts["sources"])
+        _say_site(said, Exchanged(written=0, kept=len(paths), removed=0))
+        return
+    from site_builder import site, verification
+
+    settings, verified = _verified(inputs, require_bytes=require_bytes, standing=standing)
+    audits = verification.audit_units(verified, keys)
+    publication = verification.publication(inputs, settings, verified, keys, project.served)
+    units: dict[str, Unit] = {}
+    done = writer.exchange(site.render(publication, inputs.templates, units))
+    _say_verified(said, audits, sum(name.startswith("guide ") for name in units))
     writer.report(said.facts["sources"])
-    units = {
-        name: (verification.unit_digest(inputs, inputs.audits[name], held), _VERDICTS[0])
-        for name, held in verified.held.items()
-    }
-    writer.remember(Carried(units=units))
+    writer.remember({**{f"audit {name}": unit for name, unit in audits.items()}, **units})
+    _say_site(said, done)
+
+
+def _say_site(said: _Said, done: Exchanged) -> None:
     said.facts["site"] = {"written": done.written, "kept": done.kept, "removed": done.removed}
     files = done.written + done.kept
     said.lines.append(f"dist/: {files} files, {done.written} of them new, {done.removed} removed")
 
 
 def _verified(
-    inputs: Inputs, *, require_bytes: bool = False, carried: Mapping[str, str] | None = None
+    inputs: Inputs, *, require_bytes: bool = False, standing: Standing | None = None
 ) -> tuple[Site, Verified]:
     """Pass the three gates under the site's own settings."""
     from decimal import Decimal
 
     from site_builder import site, verification
     from site_builder.figures import Vocabulary
+    from site_builder.units import NOTHING
 
     settings = site.read_site(inputs.site.body, inputs.site.where)
     rules = verification.Rules(
         vocabulary=Vocabulary.of(settings.names, inputs.site.where, site.RESERVED_IDS),
         floor=Decimal(settings.coverage_floor),
     )
-    return settings, verification.verify(inputs, rules, require_bytes=require_bytes, carried=carried)
+    return settings, verification.verify(inputs, rules, require_bytes=require_bytes, standing=standing or NOTHING)
 
 
-def _say_verified(said: _Said, verified: Verified) -> None:
+def _say_verified(said: _Said, audits: Mapping[str, Unit], guides: int) -> None:
     """How much was read again, and how much stands as it was recorded."""
-    by_audit = {
-        name: {"rehashed": len(held.snapshots), "asRecorded": list(held.as_recorded)}
-        for name, held in verified.held.items()
-    }
-    rehashed = sum(len(held.snapshots) for held in verified.held.values())
-    recorded = sum(len(held.as_recorded) for held in verified.held.values())
+    by_audit = {name: unit.said for name, unit in audits.items()}
+    rehashed = sum(unit.said["rehashed"] for unit in audits.values())
+    recorded = sum(len(unit.said["asRecorded"]) for unit in audits.values())
     said.facts["sources"] = {"rehashed": rehashed, "asRecorded": recorded, "audits": by_audit}
     said.lines.append(
-        f"{len(verified.held)} audits and {len(verified.guides)} guides verified: "
+        f"{len(audits)} audits and {guides} guides verified: "
         f"{rehashed} sources hashed again, {recorded} taken as recorded"
     )
 
@@ -182,7 +193,10 @@ def _say_verified(said: _Said, verified: Verified) -> None:
 def verify(project: Project, said: _Said, target: str | None, require_bytes: bool, trust: tuple[str, ...]) -> None:
     """Pass the gates alone; or hold a built folder, an address or a saved receipt to what it says of itself."""
     if target is None:
-        _say_verified(said, _verified(project.inputs(), require_bytes=require_bytes)[1])
+        from site_builder import verification
+
+        verified = _verified(project.inputs(), require_bytes=require_bytes)[1]
+        _say_verified(said, verification.audit_units(verified), len(verified.guides))
     elif target.startswith(("https://", "http://")):
         from site_builder import fetching
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache, partial
@@ -19,7 +19,7 @@ from site_builder.bindings import Bound, BoundCells, bind, bind_cells, read_link
 from site_builder.errors import EvidenceError, GuideError, Problem, ReceiptError, SourceError
 from site_builder.figures import Vocabulary
 from site_builder.guides import Guide, read_guide, read_page
-from site_builder.inputs import AuditInputs, File, Inputs, Version, inputs_digest
+from site_builder.inputs import AuditInputs, File, Inputs, Version
 from site_builder.publications import Log
 from site_builder.receipts import Absence, Body, Ledger, Observation, as_json
 from site_builder.site import (
@@ -27,6 +27,7 @@ from site_builder.site import (
     Correction,
     Evidence,
     GuidePage,
+    Kept,
     Publication,
     Site,
     Tool,
@@ -46,7 +47,7 @@ from site_builder.sources import (
     read_lock,
     read_sources,
 )
-from site_builder.values import Digest
+from site_builder.units import EVERY, NOTHING, Keys, Lazy, Served, Standing, Unit
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -309,28 +310,8 @@ def newest(audit: AuditInputs) -> tuple[Version, File] | None:
     return version, audit.receipts[version]
 
 
-def unit_digest(inputs: Inputs, audit: AuditInputs, held: Held) -> Digest:
-    """Return the digest of everything that decides whether the audit reproduces its receipt, hashed just now."""
-    files = (audit.script, audit.sources, audit.reported, audit.decision, audit.desk, audit.lock, inputs.releases)
-    listed = (audit.tables, audit.fixtures, audit.tools, audit.receipts)
-    return inputs_digest(
-        {
-            "builder": inputs.builder,
-            **{f"version of {name}": version for name, version in inputs.versions.items()},
-            **{file.where: file.digest for file in files if file is not None},
-            **{file.where: file.digest for found in listed for file in found.values()},
-            # These were compared with the lock's digests a moment ago.
-            **{f"bytes of {name}": Digest.of(snapshot.body) for name, snapshot in held.snapshots.items()},
-        }
-    )
-
-
-def receipt_gate(
-    inputs: Inputs, held: Mapping[str, Held], carried: Mapping[str, str] | None = None
-) -> Mapping[str, Ledger]:
-    """Return every receipt by its pin, once each audit, run again, reproduces its newest one byte for byte.
-
-    An audit is not run again where `carried` has the digest of these very inputs, on which it reproduced before.
+def receipt_gate(inputs: Inputs, held: Mapping[str, Held]) -> Mapping[str, Ledger]:
+    """Return the receipts of these audits by pin, once each audit, run again, reproduces its newest one to the byte.
 
     Raises:
         EvidenceError: with everything that is wrong in the audits, receipts and the publication log.
@@ -341,15 +322,10 @@ def receipt_gate(
         opened = {version: checking.sound(file.body, file.where) for version, file in audit.receipts.items()}
         ledgers.update({ledger.pin: ledger for ledger in opened.values()})
         current = newest(audit)
-        carried_over = carried and carried.get(audit.name) == unit_digest(inputs, audit, held[audit.name])
         gathered(
             (
                 *(partial(_by_itself, audit, version, ledger) for version, ledger in opened.items()),
-                *(
-                    [partial(_reproduced, audit, held[audit.name], current[1], opened[current[0]])]
-                    if current and not carried_over
-                    else []
-                ),
+                *([partial(_reproduced, audit, held[audit.name], current[1], opened[current[0]])] if current else []),
             )
         )
 
@@ -477,15 +453,25 @@ class Claimed:
     """What the claim gate let pass: prose whose every binding holds."""
 
     guides: Mapping[str, Bound]
-    """By slug, those that are not withdrawn."""
+    """By slug, those that are not withdrawn and whose page does not stand."""
     pages: Mapping[str, Bound]
     """Pages and policies, by slug."""
-    cells: Mapping[str, BoundCells]
-    """By pin, the words of the editorial tables of receipts that are newest or pinned."""
+    cells: Mapping[str, Words]
+    """By pin, the words of editorial tables; only of receipts that are newest or pinned is it certain that they hold."""
 
 
-def claim_gate(inputs: Inputs, ledgers: Mapping[str, Ledger], rules: Rules) -> Claimed:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Words:
+    """The words of a receipt's editorial tables, and which audits they were met with."""
+
+    cells: BoundCells
+    on: tuple[str, ...]
+
+
+def claim_gate(inputs: Inputs, ledgers: Mapping[str, Ledger], rules: Rules, standing: Standing = NOTHING) -> Claimed:
     """Return all prose met with its receipts, once every binding resolves and every claim reads as its value.
+
+    Prose of units that stand is not read again.
 
     Raises:
         GuideError: with everything that is wrong in the guides, pages, policies and editorial tables.
@@ -493,7 +479,7 @@ def claim_gate(inputs: Inputs, ledgers: Mapping[str, Ledger], rules: Rules) -> C
     desk = _Editing(inputs, ledgers, rules)
     guides: dict[str, Bound] = {}
     pages: dict[str, Bound] = {}
-    cells: dict[str, BoundCells] = {}
+    cells = Lazy(ledgers, lambda pin: desk.cells(ledgers[pin]))
 
     def guide(slug: str, file: File) -> None:
         read = read_guide(file.body, file.where, rules.vocabulary)
@@ -504,18 +490,22 @@ def claim_gate(inputs: Inputs, ledgers: Mapping[str, Ledger], rules: Rules) -> C
         pages[slug] = desk.guide(read_page(file.body, file.where, rules.vocabulary), Decimal(0))
 
     def tables(pin: str) -> None:
-        cells[pin] = desk.cells(ledgers[pin])
+        cells[pin]
 
     written = {**inputs.pages, **inputs.policies}
     gathered(
         (
-            *(partial(guide, slug, file) for slug, file in inputs.guides.items()),
+            *(partial(guide, slug, file) for slug, file in inputs.guides.items() if slug not in standing.guides),
             *(partial(page, slug, file) for slug, file in written.items()),
             *(partial(_named_once, slug, inputs) for slug in inputs.pages if slug in inputs.policies),
         )
     )
     pinned = [pin for bound in (*guides.values(), *pages.values()) for pin in bound.ledgers]
-    current = [f"{name}@{found[0]}" for name, audit in inputs.audits.items() if (found := newest(audit))]
+    current = [
+        f"{name}@{found[0]}"
+        for name, audit in inputs.audits.items()
+        if name not in standing.receipts and (found := newest(audit))
+    ]
     gathered(partial(tables, pin) for pin in dict.fromkeys((*current, *pinned)) if pin in ledgers)
     return Claimed(guides=guides, pages=pages, cells=cells)
 
@@ -534,7 +524,7 @@ class _Editing:
         self._ledgers = ledgers
         self._rules = rules
         self._links = read_links(inputs.links.body, inputs.links.where) if inputs.links else {}
-        self._tools = {name: dict(_tool_functions(audit)) for name, audit in inputs.audits.items()}
+        self._tools = Lazy(inputs.audits, lambda name: dict(_tool_functions(inputs.audits[name])))
         numbers = {
             name: [number for number in audit.receipts if number != "draft"] for name, audit in inputs.audits.items()
         }
@@ -565,7 +555,7 @@ class _Editing:
             floor=floor,
         )
 
-    def cells(self, ledger: Ledger) -> BoundCells:
+    def cells(self, ledger: Ledger) -> Words:
         """Return the words of a receipt's editorial tables, met with the receipts that they name."""
         audit = self._inputs.audits[ledger.audit]
         version = ledger.receipt.issued.version
@@ -577,7 +567,12 @@ class _Editing:
         def met(audits: Iterable[str]) -> BoundCells:
             return bind_cells(
                 ledger,
-                [other for name in audits if name != ledger.audit for other in self._current(name)],
+                [
+                    other
+                    for name in audits
+                    if name in self._inputs.audits and name != ledger.audit
+                    for other in self._current(name)
+                ],
                 vocabulary=self._rules.vocabulary,
                 links=self._links,
                 tools=self._tools,
@@ -585,11 +580,11 @@ class _Editing:
             )
 
         try:
-            return met(name for name in named if name in self._inputs.audits)
+            return Words(cells=met(named), on=tuple(dict.fromkeys((ledger.audit, *named))))
         except GuideError:
             # With every receipt at hand: what is meant may be another audit's, or resemble something there. Always to do
             # so would make each receipt's cost grow with the number of all.
-            return met(self._inputs.audits)
+            return Words(cells=met(self._inputs.audits), on=(EVERY, *self._inputs.audits))
 
     def _current(self, name: str) -> Iterator[Ledger]:
         found = newest(self._inputs.audits[name])
@@ -632,32 +627,67 @@ class Verified:
     """What stands behind the three gates: ready to be rendered."""
 
     held: Mapping[str, Held]
-    """By audit."""
+    """By audit, without those that stand."""
     ledgers: Mapping[str, Ledger]
     """By pin."""
     log: Log
     guides: Mapping[str, Bound]
+    """By slug, without those that stand."""
     pages: Mapping[str, Bound]
-    cells: Mapping[str, BoundCells]
+    cells: Mapping[str, Words]
+    standing: Standing
 
 
-def verify(
-    inputs: Inputs, rules: Rules, *, require_bytes: bool = False, carried: Mapping[str, str] | None = None
-) -> Verified:
+def verify(inputs: Inputs, rules: Rules, *, require_bytes: bool = False, standing: Standing = NOTHING) -> Verified:
     """Return what the site is made from, once all three gates hold, one after the other.
 
-    `carried` has, by audit, the digest of the inputs on which an earlier build saw it reproduce its receipt.
+    What stands from an earlier build is taken as it was found there.
 
     Raises:
         EvidenceError: with everything that is wrong in the first gate that does not hold.
     """
-    held = snapshot_gate(inputs, audit_names(inputs), require_bytes=require_bytes)
+    names = [name for name in audit_names(inputs) if name not in standing.audits]
+    held = snapshot_gate(inputs, names, require_bytes=require_bytes)
     log = publications.read(inputs.log.body, inputs.log.where)
-    ledgers: dict[str, Ledger] = {}
-    gathered((lambda: ledgers.update(receipt_gate(inputs, held, carried)), lambda: _logged(inputs, log)))
-    claimed = claim_gate(inputs, ledgers, rules)
+    opened: dict[str, Ledger] = {}
+    gathered((lambda: opened.update(receipt_gate(inputs, held)), lambda: _logged(inputs, log)))
+    files = {
+        f"{audit.name}@{version}": file for audit in inputs.audits.values() for version, file in audit.receipts.items()
+    }
+    ledgers = Lazy(files, lambda pin: receipts.opened(files[pin].body, files[pin].where), opened)
+    claimed = claim_gate(inputs, ledgers, rules, standing)
     return Verified(
-        held=held, ledgers=ledgers, log=log, guides=claimed.guides, pages=claimed.pages, cells=claimed.cells
+        held=held,
+        ledgers=ledgers,
+        log=log,
+        guides=claimed.guides,
+        pages=claimed.pages,
+        cells=claimed.cells,
+        standing=standing,
+    )
+
+
+def audit_units(verified: Verified, keys: Keys | None = None) -> Mapping[str, Unit]:
+    """Return what the first two gates found of each audit, by name; `keys` know their keys from now on."""
+    made = {name: _audit_unit(name, held, keys) for name, held in verified.held.items()}
+    found = {**verified.standing.audits, **made}
+    return dict(sorted(found.items()))
+
+
+def _audit_unit(name: str, held: Held, keys: Keys | None) -> Unit:
+    locked = held.lock.by_id()
+    asked: dict[str, bool] = {}
+    for source in held.sources:
+        # A source that is a file of the repository is in the key with the others of its folder.
+        if source.id in locked and not any(isinstance(locator, FileLocator) for locator in source.locators):
+            if source.id in held.snapshots:
+                asked[locked[source.id].digest] = True
+            elif source.id in held.as_recorded:
+                asked[locked[source.id].digest] = False
+    return Unit(
+        key=keys.audit(name, asked) if keys else "",
+        on=tuple(asked),
+        said={"rehashed": len(held.snapshots), "asRecorded": list(held.as_recorded)},
     )
 
 
@@ -667,29 +697,30 @@ def _logged(inputs: Inputs, log: Log) -> None:
         raise ReceiptError(*problems)
 
 
-def publication(inputs: Inputs, settings: Site, verified: Verified) -> Publication:
-    """Return what the site renders: what the gates let pass, and the files that are offered with it."""
+def publication(
+    inputs: Inputs, settings: Site, verified: Verified, keys: Keys | None = None, served: Served | None = None
+) -> Publication:
+    """Return what the site renders: what the gates let pass, and the files that are offered with it.
+
+    Units that stand are kept as they are `served`; the others have keys from `keys`, in which those of all audits are
+    known.
+    """
     contributors = inputs.contributors
-    current = {name: found[0] for name, audit in inputs.audits.items() if (found := newest(audit))}
-    shown = {name: verified.ledgers[f"{name}@{version}"] for name, version in current.items()}
+    current = {name: f"{name}@{found[0]}" for name, audit in inputs.audits.items() if (found := newest(audit))}
+    shown = Lazy(current, lambda name: verified.ledgers[current[name]])
+    guides = list(_guide_pages(inputs, verified, keys))
+    pins = dict(map(_pins, guides))
+    of_audits = {
+        name: [
+            replace(item, guide=next((slug for slug, pinned in pins.items() if pin in pinned), None))
+            for item in _corrections(verified, pin)
+        ]
+        for name, pin in current.items()
+    }
     return Publication(
         site=settings,
-        guides=[
-            GuidePage(
-                slug=slug,
-                bound=bound,
-                cells={pin: verified.cells[pin] for pin in bound.ledgers if pin in verified.cells},
-            )
-            for slug, bound in verified.guides.items()
-        ],
-        audits=[
-            AuditPage(
-                ledger=ledger,
-                versions={version: file.body for version, file in inputs.audits[name].receipts.items()},
-                cells=verified.cells.get(ledger.pin),
-            )
-            for name, ledger in shown.items()
-        ],
+        guides=guides,
+        audits=[_audit_page(inputs, verified, keys, pin, of_audits[name]) for name, pin in current.items()],
         pages=verified.pages,
         contributors=read_contributors(contributors.body, contributors.where) if contributors else {},
         tools={
@@ -701,18 +732,58 @@ def publication(inputs: Inputs, settings: Site, verified: Verified) -> Publicati
             (audit.name, name): file.body for audit in inputs.audits.values() for name, file in audit.fixtures.items()
         },
         corrections=(
-            *(
-                item
-                for file in inputs.corrections.values()
-                for item in read_corrections(file, shown, verified.guides.keys())
-            ),
-            *(item for ledger in shown.values() for item in _corrections(verified, ledger)),
+            *(item for file in inputs.corrections.values() for item in read_corrections(file, shown, pins.keys())),
+            *(item for items in of_audits.values() for item in items),
         ),
         log=verified.log,
         log_file=inputs.log.body,
         builder=inputs.builder,
         versions=inputs.versions,
+        key=keys.site() if keys else "",
+        served=served,
     )
+
+
+def _guide_pages(inputs: Inputs, verified: Verified, keys: Keys | None) -> Iterator[GuidePage | Kept]:
+    for slug in inputs.guides:
+        if (unit := verified.standing.guides.get(slug)) is not None:
+            yield Kept(name=slug, unit=unit)
+        elif (bound := verified.guides.get(slug)) is not None:
+            words = {pin: verified.cells[pin] for pin in bound.ledgers}
+            on = tuple(
+                dict.fromkeys(name for pin, found in words.items() for name in (pin.rpartition("@")[0], *found.on))
+            )
+            yield GuidePage(
+                slug=slug,
+                bound=bound,
+                cells={pin: found.cells for pin, found in words.items()},
+                key=keys.guide(slug, on) if keys else "",
+                on=on,
+            )
+
+
+def _pins(page: GuidePage | Kept) -> tuple[str, Collection[str]]:
+    return (page.name, page.unit.said["head"]["pins"]) if isinstance(page, Kept) else (page.slug, page.bound.ledgers)
+
+
+def _audit_page(
+    inputs: Inputs, verified: Verified, keys: Keys | None, pin: str, corrections: Sequence[Correction]
+) -> AuditPage | Kept:
+    name = pin.rpartition("@")[0]
+
+    def made() -> AuditPage:
+        words = verified.cells[pin]
+        return AuditPage(
+            ledger=verified.ledgers[pin],
+            versions={version: file.body for version, file in inputs.audits[name].receipts.items()},
+            cells=words.cells,
+            corrections=tuple(corrections),
+            key=keys.receipt(name, words.on) if keys else "",
+            on=words.on,
+        )
+
+    unit = verified.standing.receipts.get(name)
+    return Kept(name=name, unit=unit, again=made) if unit else made()
 
 
 _CORRECTIONS = "corrections"
@@ -724,12 +795,17 @@ def _named(cell: object) -> Sequence[str]:
     return str(cell).replace("`", " ").split()
 
 
-def _corrections(verified: Verified, ledger: Ledger) -> Iterator[Correction]:
+def _corrections(verified: Verified, pin: str) -> Iterator[Correction]:
+    """What an audit's own table of corrections says, but for the guide that says it now."""
+    unit = verified.standing.receipts.get(pin.rpartition("@")[0])
+    if unit is not None:
+        yield from map(Correction.kept, unit.said["corrections"])
+        return
+    ledger = verified.ledgers[pin]
     table = ledger.results.get(_CORRECTIONS)
     if table is None:
         return
-    words = verified.cells[ledger.pin].rendered(href)
-    guide = next((slug for slug, bound in verified.guides.items() if ledger.pin in bound.ledgers), None)
+    words = verified.cells[pin].cells.rendered(href)
     for row in table.rows:
         name = str(row["id"])
         yield Correction(
@@ -739,5 +815,4 @@ def _corrections(verified: Verified, ledger: Ledger) -> Iterator[Correction]:
             said=words[_CORRECTIONS, name, "said"],
             true=words[_CORRECTIONS, name, "true"],
             evidence=tuple(Evidence(audit=ledger.audit, address=address) for address in _named(row["evidence"])),
-            guide=guide,
         )

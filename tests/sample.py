@@ -552,4 +552,4 @@ def publication(
 
 def built(of: site.Publication) -> dict[str, bytes]:
     """Return every file of the sample, rendered by the project's own templates."""
-    return dict(site.render(of, templates()))
+    return {path: body for path, body in site.render(of, templates()) if isinstance(body, bytes)}

@@ -6,7 +6,7 @@ import pytest
 
 from site_builder.errors import GuideError
 from site_builder.inputs import File
-from site_builder.site import read_corrections
+from site_builder.site import AuditPage, read_corrections
 from tests import sample
 
 WHERE = "content/corrections/cache.yaml"
@@ -30,7 +30,7 @@ def _stated(address: str, guide: str = "cache") -> File:
 @pytest.fixture(name="ledgers")
 def _ledgers():
     audits = list(sample.publication(lambda text: text).audits)
-    return {page.ledger.audit: page.ledger for page in audits}
+    return {page.ledger.audit: page.ledger for page in audits if isinstance(page, AuditPage)}
 
 
 def test_correction_rests_on_a_value(ledgers):

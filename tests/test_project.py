@@ -18,9 +18,10 @@ from pathlib import Path
 import pytest
 
 from site_builder.errors import EvidenceError, SourceError, UsageError
-from site_builder.inputs import File, inputs_digest
-from site_builder.project import Carried, Exchanged, Project
+from site_builder.inputs import File
+from site_builder.project import Exchanged, Project
 from site_builder.project.output import exchanged, write_site
+from site_builder.units import Filed, Unit
 from site_builder.values import Digest
 
 
@@ -670,39 +671,59 @@ def test_builds_at_once_leave_a_whole_site(project):
     assert [] == _left(project)
 
 
-# Verdicts carried over
+# Units carried over
+
+_UNITS = {
+    "audit demo": Unit(key="sha256:" + "a" * 64, on=("sha256:b",), said={"rehashed": 3}),
+    "guide demo": Unit(key="sha256:c", files={"guides/demo/index.html": Filed(bytes=7, digest="sha256:d")}),
+}
 
 
-def test_a_verdict_is_carried_over(project):
-    """A verdict stands only for the very inputs that it was given on."""
-    inputs = inputs_digest({"audit": "sha256:a", "lock": "sha256:b"})
+def test_units_are_carried_over(project):
+    """What one build keeps is what the next one finds."""
     with project.writing("build") as writer:
-        writer.remember(Carried(units={"demo": (inputs, {"rehashed": 3})}))
+        writer.remember(_UNITS)
 
-    assert {"rehashed": 3} == project.carried().verdict("demo", inputs)
-    assert project.carried().verdict("other", inputs) is None
-    for other in ({"audit": "sha256:a"}, {"audit": "sha256:b", "lock": "sha256:a"}, {"auditlock": "sha256:b"}):
-        assert project.carried().verdict("demo", inputs_digest(other)) is None
+    assert _UNITS == project.carried()
 
 
-@pytest.mark.parametrize("flipped", range(0, 150, 7))
-def test_a_damaged_cache_only_costs_time(project, flipped):
-    """A cache with one flipped byte holds nothing."""
+@pytest.mark.parametrize("flipped", range(0, 330, 7))
+def test_a_damaged_record_only_costs_time(project, flipped):
+    """A record with one flipped byte holds nothing."""
     with project.writing("build") as writer:
-        writer.remember(Carried(units={"demo": ("sha256:" + "a" * 64, "verified")}))
+        writer.remember(_UNITS)
     path = project.root / ".build/carried.json"
     body = bytearray(path.read_bytes())
     body[flipped % len(body)] ^= 1
     path.write_bytes(body)
 
-    assert {} == project.carried().units
+    assert {} == project.carried()
 
 
-@pytest.mark.parametrize("body", [b"", b"\n", b"garbage", b"sha256:", b"[]", None])
-def test_a_cache_that_is_none(project, body):
-    """Garbage, or nothing, in the cache's place is an empty cache."""
+@pytest.mark.parametrize(
+    "body", [b"", b"\n", b"garbage", b"sha256:", b"[]", b'{"site": {"key": 1}}', b"[" * 9999, None]
+)
+def test_a_record_that_is_none(project, body):
+    """Garbage, or nothing, in the record's place is an empty record, even under its own digest."""
     (project.root / ".build").mkdir()
     if body is not None:
         (project.root / ".build/carried.json").write_bytes(Digest.of(body).encode() + b"\n" + body)
 
-    assert {} == project.carried().units
+    assert {} == project.carried()
+
+
+def test_a_file_that_is_only_named(project):
+    """A file is taken over from the served site only where it is what it was said to be."""
+    old, new = _site(index="1", guides_a="a"), _site(index="1", guides_a="b")
+    with project.writing("build") as writer:
+        writer.exchange(old)
+        named = [(path, Filed(bytes=len(body), digest=Digest.of(body))) for path, body in old]
+        assert Exchanged(written=1, kept=3, removed=0) == writer.exchange([named[0], new[1], *named[2:]])
+        with pytest.raises(EvidenceError) as refused:
+            writer.exchange([("index.html", Filed(bytes=2, digest=Digest.of(b"22")))])
+
+    assert [
+        "dist/index.html: expected sha256:785f3ec7…, found other bytes\n"
+        "    Somebody else wrote there meanwhile: run the same command again."
+    ] == [str(problem) for problem in refused.value.problems]
+    assert dict(new) == _served(project)

@@ -31,6 +31,7 @@ _ORDER = (
     "audits",
     "editorial",
     "publications",
+    "units",
     "checking",
     "figures",
     "guides",

@@ -115,6 +115,7 @@ def test_one_page_at_a_time():
 
     def one_by_one():
         for guide in whole.guides:
+            assert isinstance(guide, site.GuidePage)
             taken.append(guide.slug)
             yield guide
 

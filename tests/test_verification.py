@@ -236,24 +236,3 @@ def test_more_differences_than_are_told():
     body = receipts.written(receipt.model_copy(update={"issued": issued}))
 
     assert 20 == len(demo.problems(lambda: _verified(_inputs(receipt=body))))
-
-
-def test_a_verdict_that_is_carried_over():
-    """An audit is not run again on the very same inputs alone: any other one makes it run."""
-    inputs = _inputs()
-    held = verification.snapshot_gate(inputs, ["cache"])
-    carried = {"cache": verification.unit_digest(inputs, inputs.audits["cache"], held["cache"])}
-    broken = demo.changed("evidence/cache/reported.yaml", '"256"', '"255"')
-
-    assert ["cache@draft"] == list(verification.receipt_gate(inputs, held, carried))
-    other = _inputs(broken)
-    assert 1 == len(demo.problems(lambda: verification.receipt_gate(other, held, carried)))
-    for changed in (
-        replace(inputs, builder=type(inputs.builder).of(b"other")),
-        replace(inputs, versions={"python": "4"}),
-        _inputs({**demo.FILES, "evidence/cache/fixtures/more.txt": "more"}),
-        _inputs(demo.changed("evidence/cache/decision.yaml", "yourself", "by hand")),
-        replace(inputs, stored=lambda _digest, _where: None),
-    ):
-        now = verification.snapshot_gate(changed, ["cache"])["cache"]
-        assert carried["cache"] != verification.unit_digest(changed, changed.audits["cache"], now)

@@ -9,25 +9,27 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-
-from pydantic import JsonValue
+from typing import TYPE_CHECKING
 
 from site_builder import strict
 from site_builder.errors import EvidenceError
 from site_builder.inputs import File, Inputs
-from site_builder.project import disk, output
-from site_builder.project.carried import Carried
+from site_builder.project import carried, disk, output
 from site_builder.project.output import Exchanged, Published
 from site_builder.project.reading import read_inputs
 from site_builder.project.store import Store
+from site_builder.units import Filed, Unit
 from site_builder.values import Digest
 
-__all__ = ["Carried", "Exchanged", "Project", "Published", "Store", "Writer"]
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+__all__ = ["Exchanged", "Project", "Published", "Store", "Writer"]
 
 _WAIT_SECONDS = 5.0
 _AT_MOST = 256 * 1024 * 1024
@@ -53,9 +55,21 @@ class Project:
         """
         return read_inputs(self.root, self.store.get)
 
-    def carried(self) -> Carried:
-        """Return the verdicts of earlier builds."""
-        return Carried.read(self._made("carried.json") or b"")
+    def carried(self) -> Mapping[str, Unit]:
+        """Return the units of the last build that was kept, by name; none where the record is damaged."""
+        return carried.read(self._made("carried.json") or b"")
+
+    def served(self, path: str) -> bytes | None:
+        """Return a file of the site as the last build left it, or nothing where it can't be taken over."""
+        return output.served(self.root, path)
+
+    def serves(self, paths: Collection[str]) -> bool:
+        """Return whether the site is exactly these files.
+
+        Raises:
+            UsageError: `dist/` holds what no build wrote.
+        """
+        return output.served_sizes(self.root).keys() == set(paths)
 
     @contextmanager
     def writing(self, verb: str, wait_seconds: float = _WAIT_SECONDS) -> Iterator[Writer]:
@@ -154,8 +168,10 @@ class Writer:
         ):
             os.unlink(name, dir_fd=opened)
 
-    def exchange(self, site: Iterable[tuple[str, bytes]]) -> Exchanged:
+    def exchange(self, site: Iterable[tuple[str, bytes | Filed]]) -> Exchanged:
         """Write the site beside `dist/`, then exchange the two: who reads it sees the old one or the new one.
+
+        A file that is only `Filed` is taken over from the site that is served.
 
         Raises:
             UsageError: `dist/` holds what no build wrote.
@@ -163,9 +179,9 @@ class Writer:
         """
         return output.write_site(self.project.root, site)
 
-    def remember(self, carried: Carried) -> None:
-        """Keep verdicts for the next build."""
-        self.write(".build/carried.json", carried.written())
+    def remember(self, units: Mapping[str, Unit]) -> None:
+        """Keep units for the next build."""
+        self.write(".build/carried.json", carried.written(units))
 
     def report(self, report: JsonValue) -> None:
         """Write `.build/report.json`: what this build read again and what it took as recorded."""

@@ -1,42 +1,48 @@
-"""Verdicts carried over from one build to the next: they can only save time, and damaged they are none."""
+"""Units carried over from one build to the next, as a file: damaged, it holds none."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from pydantic import JsonValue
-
-from site_builder import strict
+from site_builder.units import Filed, Unit
 from site_builder.values import Digest
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Carried:
-    """Verdicts of earlier builds, each with the digest of all its inputs."""
+def written(units: Mapping[str, Unit]) -> bytes:
+    """Return the bytes to keep: their own digest, then the units."""
+    found = {
+        name: {
+            "key": unit.key,
+            "on": unit.on,
+            "files": {path: [filed.bytes, filed.digest] for path, filed in unit.files.items()},
+            "said": unit.said,
+        }
+        for name, unit in units.items()
+    }
+    # Nobody but the next build reads this, and all that it holds came through strict readers: no need for ours.
+    body = json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
+    return Digest.of(body).encode() + b"\n" + body
 
-    units: Mapping[str, tuple[str, JsonValue]]
 
-    def verdict(self, unit: str, inputs: str) -> JsonValue | None:
-        """Return the verdict on a unit whose inputs are byte-identical, or nothing."""
-        digest, verdict = self.units.get(unit, ("", None))
-        return verdict if digest == inputs else None
+def read(body: bytes) -> Mapping[str, Unit]:
+    """Return the units that the bytes hold, none where they are not exactly what was written."""
+    head, _, rest = body.partition(b"\n")
+    if head != Digest.of(rest).encode():
+        return {}
+    try:
+        return {name: _unit(entry) for name, entry in json.loads(rest).items()}
+    except (ValueError, RecursionError, AttributeError, KeyError, TypeError):
+        return {}
 
-    @classmethod
-    def read(cls, body: bytes) -> Carried:
-        """Return what the bytes hold, nothing where they are not exactly what was written."""
-        head, _, rest = body.partition(b"\n")
-        if head != Digest.of(rest).encode():
-            return cls(units={})
-        try:
-            value = strict.load_json(rest, ".build/carried.json")
-            return cls(units={unit: (entry["inputs"], entry["verdict"]) for unit, entry in value.items()})
-        except (strict.LoadError, AttributeError, KeyError, TypeError):
-            return cls(units={})
 
-    def written(self) -> bytes:
-        """Return the bytes to keep: their own digest, then the units."""
-        body = strict.dump_json(
-            {unit: {"inputs": inputs, "verdict": verdict} for unit, (inputs, verdict) in sorted(self.units.items())}
-        )
-        return Digest.of(body).encode() + b"\n" + body
+def _unit(entry: Mapping[str, object]) -> Unit:
+    key, on, files, said = entry["key"], entry["on"], entry["files"], entry["said"]
+    if not (isinstance(on, list) and isinstance(files, dict) and isinstance(said, dict)):
+        raise TypeError
+    return Unit(
+        key=str(key),
+        on=tuple(map(str, on)),
+        files={str(path): Filed(bytes=int(size), digest=str(digest)) for path, (size, digest) in files.items()},
+        said=said,
+    )

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from site_builder.errors import EvidenceError, Problem, UsageError
-from site_builder.project.disk import in_words, kind, opened_folder, read, unreadable
+from site_builder.project.disk import in_words, kind, opened_folder, read, short, unreadable
+from site_builder.units import Filed
+from site_builder.values import Digest
 
 MANIFEST = "build-manifest.json"
 """What every site holds: the list of its files. Where it is missing, no build made the folder."""
@@ -53,14 +55,16 @@ def exchanged(one: Path, other: Path) -> bool:
     raise OSError(code, os.strerror(code), str(other))
 
 
-def write_site(root: Path, site: Iterable[tuple[str, bytes]], exchange: Exchange = exchanged) -> Exchanged:
+def write_site(root: Path, site: Iterable[tuple[str, bytes | Filed]], exchange: Exchange = exchanged) -> Exchanged:
     """Write the site beside `dist/`, then exchange the two: who reads it sees the old one or the new one.
+
+    A file that is only `Filed` is taken over from the site that is served.
 
     Raises:
         UsageError: `dist/` holds what no build wrote.
         EvidenceError: a path is unsafe or written twice, or the disk refused a file. The old site stays.
     """
-    served = _served(root)
+    served = served_sizes(root)
     stage = _Stage(root, served)
     try:
         with in_words(root, stage.folder.name):
@@ -68,7 +72,10 @@ def write_site(root: Path, site: Iterable[tuple[str, bytes]], exchange: Exchange
             stage.folder.chmod(0o755)
         for path, body in site:
             with in_words(root, f"dist/{path}"):
-                stage.add(path, body)
+                if isinstance(body, Filed):
+                    stage.keep(path, body)
+                else:
+                    stage.add(path, body)
         removed = len(served) - stage.kept - stage.changed
         # Where every file is the same, the site that is served stays where it is.
         if stage.written or removed or not served:
@@ -177,6 +184,40 @@ class _Stage:
 
     def add(self, path: str, body: bytes) -> None:
         """Write one file, or take it over from the site that is served, where it is the same to the byte."""
+        target = self._placed(path)
+        if self._served.get(path) == len(body) and self._taken_over(path, target, body):
+            self.kept += 1
+        else:
+            self._write(path, target, body)
+
+    def keep(self, path: str, filed: Filed) -> None:
+        """Take one file over from the site that is served, whose digest was found to be this a moment ago."""
+        target = self._placed(path)
+        if self._served.get(path) == filed.bytes:
+            with contextlib.suppress(OSError):
+                os.link(self._dist / path, target, follow_symlinks=False)
+                self.kept += 1
+                return
+        body = served(self._dist.parent, path)  # a disk without links, or somebody else at work in `dist/`
+        if body is None or Digest.of(body) != filed.digest:
+            raise EvidenceError.at(
+                f"dist/{path}",
+                f"expected {short(filed.digest)}, found other bytes",
+                "Somebody else wrote there meanwhile: run the same command again.",
+            )
+        self._write(path, target, body)
+
+    def _write(self, path: str, target: Path, body: bytes) -> None:
+        file = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        with os.fdopen(file, "wb") as opened:
+            opened.write(body)
+            # Readers of the site are other users, whatever the umask of the one who built it.
+            os.fchmod(file, 0o644)
+        self.written += 1
+        self.changed += path in self._served
+
+    def _placed(self, path: str) -> Path:
+        """Return where the file goes, its folders made, and its name taken."""
         if any(not _PART.fullmatch(part) or part.endswith(".") for part in path.split("/")):
             raise EvidenceError.at(
                 f"dist/{path}",
@@ -185,17 +226,7 @@ class _Stage:
             )
         self._make(path.rpartition("/")[0])
         self._claim(path, path)
-        target = self.folder / path
-        if self._served.get(path) == len(body) and self._taken_over(path, target, body):
-            self.kept += 1
-            return
-        file = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-        with os.fdopen(file, "wb") as opened:
-            opened.write(body)
-            # Readers of the site are other users, whatever the umask of the one who built it.
-            os.fchmod(file, 0o644)
-        self.written += 1
-        self.changed += path in self._served
+        return self.folder / path
 
     def _make(self, folder: str) -> None:
         if folder and self._taken.get(folder.casefold()) != f"{folder}/":
@@ -223,7 +254,16 @@ class _Stage:
         return False
 
 
-def _served(root: Path) -> Mapping[str, int]:
+def served(root: Path, path: str) -> bytes | None:
+    """Return a file of the site that is served, where it is one that a build could have left just so."""
+    parent, _, name = f"dist/{path}".rpartition("/")
+    with contextlib.suppress(OSError, EvidenceError), opened_folder(root, parent) as opened:
+        if stat.S_IMODE(os.stat(name, dir_fd=opened, follow_symlinks=False).st_mode) == 0o644:
+            return read(opened, name, path, _AT_MOST)
+    return None
+
+
+def served_sizes(root: Path) -> Mapping[str, int]:
     """Return the files of the site that is served with their sizes, once it is certain that all are ours.
 
     Raises:

@@ -7,7 +7,7 @@ What is shown has passed the gates; nothing is judged here but the links between
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, cast
 from urllib.parse import quote
@@ -30,6 +30,7 @@ from site_builder.site.publication import (
     Correction,
     Evidence,
     GuidePage,
+    Kept,
     Publication,
     Site,
     Tool,
@@ -38,6 +39,7 @@ from site_builder.site.publication import (
     read_site,
 )
 from site_builder.site.shown import Shown, unit
+from site_builder.units import Filed, Unit
 from site_builder.values import Digest
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "Correction",
     "Evidence",
     "GuidePage",
+    "Kept",
     "Publication",
     "Site",
     "Tool",
@@ -85,22 +88,30 @@ def _tool_file(name: str) -> str:
     return name if name.endswith(".py") else f"{name.replace('-', '_')}.py"
 
 
-def render(publication: Publication, templates: Mapping[str, File]) -> Iterator[tuple[str, bytes]]:
+def render(
+    publication: Publication, templates: Mapping[str, File], units: dict[str, Unit] | None = None
+) -> Iterator[tuple[str, bytes | Filed]]:
     """Yield every file of the site, one at a time, in one order; the last ones say what was built.
+
+    Files of kept units are only named. `units` is given the units of this site, once the last file is out.
 
     Raises:
         GuideError: a link between pages leads nowhere, said once all of them are built.
     """
     press = _Press(publication=publication, templates=templates)
-    listed: list[tuple[str, int, str]] = []
+    listed: dict[str, Filed] = {}
+
+    def noted(path: str, body: bytes | Filed) -> tuple[str, bytes | Filed]:
+        listed[path] = body if isinstance(body, Filed) else Filed(bytes=len(body), digest=Digest.of(body))
+        return path, body
+
     for path, body in press.files():
-        listed.append((path, len(body), Digest.of(body)))
-        yield path, body
+        yield noted(path, body)
     press.check_links()
-    manifest = files.manifest(publication, sorted(listed))
-    yield "build-manifest.json", manifest
-    listed.append(("build-manifest.json", len(manifest), Digest.of(manifest)))
-    yield "SHA256SUMS", files.sums(sorted(listed))
+    yield noted("build-manifest.json", files.manifest(publication, sorted(listed.items())))
+    yield noted("SHA256SUMS", files.sums(sorted(listed.items())))
+    if units is not None:
+        units |= press.units(listed)
 
 
 @dataclass
@@ -113,10 +124,12 @@ class _Press:
     receipts: list[ReceiptHead] = field(default_factory=list)
     lines: dict[tuple[str, str], int] = field(default_factory=dict)
     """By page and address as written, the line of its file that links within the site."""
+    made: dict[str, tuple[Unit, Sequence[str]]] = field(default_factory=dict)
+    """Guides and receipts with the paths of their files, which have digests only once they are out."""
 
     def __post_init__(self) -> None:
         self.site = self.publication.site
-        self.links = Links(url=self.site.url)
+        self.links = Links(url=self.site.url, served=self.publication.served or (lambda _path: None))
         for path in ("build-manifest.json", "SHA256SUMS"):
             self.links.file(path)
 
@@ -183,17 +196,21 @@ class _Press:
                 found.setdefault(name, []).append(head)
         return found
 
-    def files(self) -> Iterator[tuple[str, bytes]]:
+    def files(self) -> Iterator[tuple[str, bytes | Filed]]:
         """Yield the site's files but those that list the others."""
         for path, body in self.static.values():
             yield self._file(path, body)
         for guide in self.publication.guides:
-            yield self._guide(guide)
+            if isinstance(guide, Kept):
+                self.heads.append(Head.kept(guide.unit.said["head"]))
+                yield from self._kept(f"guide {guide.name}", guide.unit)
+            else:
+                yield self._guide(guide)
         for head in self.heads:
             for alias in head.front.aliases:
                 yield self._page(f"{alias.strip('/')}/index.html", "moved.html", to=f"/{head.path}", listed=False)
         for audit in self.publication.audits:
-            yield from self._audit(audit)
+            yield from self._receipt(audit)
         for tool in self.publication.tools.values():
             yield self._file(f"tools/{tool.file}", tool.body)
         yield from self._pages()
@@ -211,6 +228,39 @@ class _Press:
         """
         if problems := self.links.problems(lambda page, written: self.lines.get((page, written))):
             raise GuideError(*problems)
+
+    def units(self, listed: Mapping[str, Filed]) -> Mapping[str, Unit]:
+        """Return the units of this site, whose files are listed: guides, receipts, and what belongs to none of them."""
+        units = {
+            name: replace(unit, files={path: listed[path] for path in paths})
+            for name, (unit, paths) in self.made.items()
+        }
+        rest = listed.keys() - {path for unit in units.values() for path in unit.files}
+        whole = Unit(key=self.publication.key, files={path: filed for path, filed in listed.items() if path in rest})
+        return {**units, "site": whole}
+
+    def _kept(self, name: str, unit: Unit) -> Iterator[tuple[str, Filed]]:
+        said = unit.said
+        for path, filed in unit.files.items():
+            if path == said["page"]:
+                self.links.wheres |= {path: said["where"]} if said["where"] else {}
+                self.links.kept(path, [(target, written, fragment) for target, written, fragment, _ in said["links"]])
+                self.lines |= {(path, written): line for _, written, _, line in said["links"] if line}
+            else:
+                self.links.file(path)
+            yield path, filed
+        self.made[name] = unit, tuple(unit.files)
+
+    def _linked(self, page: str) -> Mapping[str, Any]:
+        """What a page that was just made links to, as it is kept."""
+        return {
+            "page": page,
+            "where": self.links.wheres.get(page, ""),
+            "links": [
+                (target, written, fragment, self.lines.get((page, written), 0))
+                for target, written, fragment in self.links.outward.pop(page, ())
+            ],
+        }
 
     def _file(self, path: str, body: bytes) -> tuple[str, bytes]:
         self.links.file(path)
@@ -247,7 +297,7 @@ class _Press:
         # Only the head is kept: a thousand guides need no room for a thousand receipts.
         self.heads.append(head)
         path = f"{head.path}index.html"
-        return self._page(
+        page = self._page(
             path,
             "guide.html",
             where=self._written(path, bound),
@@ -262,6 +312,9 @@ class _Press:
             exhibit=partial(self._exhibit, shown, {}),
             metadata=files.json_ld(self.site, head, self.publication.contributors),
         )
+        said = {"head": head.to_keep(), **self._linked(path)}
+        self.made[f"guide {guide.slug}"] = Unit(key=guide.key, on=guide.on, said=said), (path,)
+        return page
 
     def _exhibit(self, shown: Mapping[str, Shown], numbers: dict[str, int], place: ExhibitPlace) -> Markup:
         numbers["last"] = numbers.get("last", 0) + 1
@@ -276,7 +329,30 @@ class _Press:
             values["fixture"] = self.publication.fixtures[place.audit, place.address].decode()
         return Markup(self.environment.get_template("exhibits/frame.html").render(values))
 
+    def _receipt(self, audit: AuditPage | Kept) -> Iterator[tuple[str, bytes | Filed]]:
+        name = audit.name if isinstance(audit, Kept) else audit.ledger.audit
+        guides = [head.to_keep() for head in self.heads_by_audit.get(name, ())]
+        if isinstance(audit, Kept) and audit.again and audit.unit.said["guides"] != guides:
+            audit = audit.again()
+        if isinstance(audit, Kept):
+            self.receipts.append(ReceiptHead(**audit.unit.said["head"]))
+            yield from self._kept(f"receipt {name}", audit.unit)
+            return
+        paths = []
+        for path, body in self._audit(audit):
+            paths.append(path)
+            yield path, body
+        self.receipts.append(ReceiptHead.of(audit.ledger))
+        said = {
+            "head": self.receipts[-1].to_keep(),
+            "guides": guides,
+            "corrections": [item.to_keep() for item in audit.corrections],
+            **self._linked(paths[-1]),
+        }
+        self.made[f"receipt {name}"] = Unit(key=audit.key, on=audit.on, said=said), paths
+
     def _audit(self, audit: AuditPage) -> Iterator[tuple[str, bytes]]:
+        """Yield the files of a receipt, its page last."""
         name = audit.ledger.audit
         shown = Shown(audit.ledger, "", audit.cells.rendered(href) if audit.cells else {})
         folder = f"receipts/{name}/"
@@ -296,7 +372,6 @@ class _Press:
             newest=newest,
             guides=self.heads_by_audit.get(name, ()),
         )
-        self.receipts.append(ReceiptHead.of(audit.ledger))
 
     def _pages(self) -> Iterator[tuple[str, bytes]]:
         listed: dict[str, Any] = {"heads": self.heads, "receipts": self.receipts, "listed": True}

@@ -12,6 +12,7 @@ from site_builder import strict
 from site_builder.site.heads import Head
 from site_builder.site.publication import Contributor, Publication, Site
 from site_builder.site.reading import visible
+from site_builder.units import Filed
 
 # What XML 1.0 has no place for, beyond what `visible` spells out.
 _NO_XML = re.compile("[\ufffe\uffff]")
@@ -140,7 +141,7 @@ def schema(site: Site) -> bytes:
     return json.dumps(found, ensure_ascii=False, indent=1).encode() + b"\n"
 
 
-def manifest(publication: Publication, listed: Sequence[tuple[str, int, str]]) -> bytes:
+def manifest(publication: Publication, listed: Sequence[tuple[str, Filed]]) -> bytes:
     """Return what was built, and by what."""
     return strict.dump_json(
         {
@@ -148,11 +149,11 @@ def manifest(publication: Publication, listed: Sequence[tuple[str, int, str]]) -
             "url": publication.site.url,
             "builder": publication.builder,
             "versions": dict(sorted(publication.versions.items())),
-            "files": [{"path": path, "bytes": str(size), "digest": digest} for path, size, digest in listed],
+            "files": [{"path": path, "bytes": str(filed.bytes), "digest": filed.digest} for path, filed in listed],
         }
     )
 
 
-def sums(listed: Sequence[tuple[str, int, str]]) -> bytes:
+def sums(listed: Sequence[tuple[str, Filed]]) -> bytes:
     """Return the digests in the form that `sha256sum -c` reads."""
-    return "".join(f"{digest.partition(':')[2]}  {path}\n" for path, _, digest in listed).encode()
+    return "".join(f"{filed.digest.partition(':')[2]}  {path}\n" for path, filed in listed).encode()

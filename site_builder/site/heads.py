@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from site_builder.bindings import Bound
 from site_builder.guides import FrontMatter, Rendered
 from site_builder.inputs import Version
-from site_builder.receipts import Ledger
+from site_builder.receipts import Ledger, as_json
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +43,25 @@ class Head:
             percent=bound.coverage.percent,
         )
 
+    @classmethod
+    def kept(cls, said: Mapping[str, Any]) -> Head:
+        """Return what `to_keep` gave."""
+        return cls(**{**said, "front": FrontMatter.model_validate(said["front"]), "pins": tuple(said["pins"])})
+
+    def to_keep(self) -> Mapping[str, Any]:
+        """Return the head as JSON values."""
+        return {
+            "slug": self.slug,
+            "path": self.path,
+            "title": self.title,
+            "description": self.description,
+            "front": as_json(self.front),
+            "pins": list(self.pins),
+            "state": self.state,
+            "as_of": self.as_of,
+            "percent": self.percent,
+        }
+
     @property
     def draft(self) -> bool:
         """Whether it is not published: it says so, and no feed or sitemap names it."""
@@ -71,3 +92,7 @@ class ReceiptHead:
         """Return what is said of a receipt."""
         issued = ledger.receipt.issued
         return cls(audit=ledger.audit, version=issued.version, digest=ledger.digest, as_of=issued.as_of)
+
+    def to_keep(self) -> Mapping[str, Any]:
+        """Return the head as JSON values, from which the class is made again."""
+        return {"audit": self.audit, "version": self.version, "digest": self.digest, "as_of": self.as_of}

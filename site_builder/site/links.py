@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from html import unescape
 from typing import TypeAlias
@@ -25,6 +25,8 @@ _DIRECTIVE = re.compile(r":~:.*", re.DOTALL)
 
 _Wish: TypeAlias = tuple[str, str, str]
 """The page that links, the address as it is written there, and the fragment."""
+Wish: TypeAlias = tuple[str, str, str]
+"""The file that is linked to, the address as it is written, and the fragment."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -35,8 +37,13 @@ class Links:
     """The site's address, with its base path and a closing slash."""
     wheres: dict[str, str] = field(default_factory=dict)
     """By page, the file that its prose was written in."""
+    served: Callable[[str], bytes | None] = lambda _path: None
+    """What a kept page holds."""
+    outward: dict[str, list[Wish]] = field(default_factory=dict)
+    """By page made anew, what it links to beside itself."""
     _ids: dict[str, str] = field(default_factory=dict)
     """By page, its ids, one a line: one text is far smaller than a set."""
+    _kept: set[str] = field(default_factory=set)
     _files: set[str] = field(default_factory=set)
     _waiting: dict[str, list[_Wish]] = field(default_factory=dict)
     """By a file that was not built yet, who links to it."""
@@ -74,11 +81,21 @@ class Links:
             return f'{match[0][0]}{name}="{known}"'
 
         placed_text = _ATTRIBUTE.sub(placed, text)
+        self._ids[path] = _listed(ids)
+        self._built(path)
+        return placed_text
+
+    def kept(self, path: str, wishes: Sequence[Wish]) -> None:
+        """Take note of a page that stays as it is served, and of what it was found to link to when it was made."""
+        self._kept.add(path)
+        self._built(path)
+        for target, written, fragment in wishes:
+            self._want(target, (path, written, fragment))
+
+    def _built(self, path: str) -> None:
         self._files.add(path)
-        self._ids[path] = "\n" + "\n".join(ids) + "\n"
         for wish in self._waiting.pop(path, ()):
             self._want(path, wish)
-        return placed_text
 
     def _placed(self, page: str, folder: str, value: str, root: str, base: str, host: str) -> str:
         plain = unescape(value)
@@ -107,14 +124,25 @@ class Links:
         target = unquote(target)
         if not target or target.endswith("/"):
             target += "index.html"
-        self._want(target, (page, plain, unquote(_DIRECTIVE.sub("", parts.fragment))))
+        fragment = unquote(_DIRECTIVE.sub("", parts.fragment))
+        if target != page:
+            self.outward.setdefault(page, []).append((target, plain, fragment))
+        self._want(target, (page, plain, fragment))
         return value
 
     def _want(self, path: str, wish: _Wish) -> None:
         if path not in self._files:
             self._waiting.setdefault(path, []).append(wish)
-        elif wish[2] not in ("", "top") and path in self._ids and f"\n{wish[2]}\n" not in self._ids[path]:
+        elif wish[2] not in ("", "top") and self._lacks(path, wish):
             self._dead.append((path, wish))
+
+    def _lacks(self, path: str, wish: _Wish) -> bool:
+        if path in self._kept:
+            if wish[0] in self._kept:
+                return False  # both are as they were when every link held
+            if path not in self._ids:
+                self._ids[path] = _listed(_ids_in((self.served(path) or b"").decode()))
+        return path in self._ids and f"\n{wish[2]}\n" not in self._ids[path]
 
     def problems(self, line_of: Callable[[str, str], int | None]) -> list[Problem]:
         """Return what is dead: links to files that were not built, and to ids that no page of that name has.
@@ -153,6 +181,14 @@ class Links:
         near = _alike(path, sorted(self._files))
         hint = f"; there is {near}" if near else ""
         return f"expected a file of this site, found {written!r}, and nothing is built there{hint}"
+
+
+def _ids_in(text: str) -> Iterable[str]:
+    return (unescape(match[2]) for match in _ATTRIBUTE.finditer(text) if match[1] == "id")
+
+
+def _listed(ids: Iterable[str]) -> str:
+    return "\n" + "\n".join(ids) + "\n"
 
 
 def _alike(wanted: str, names: Iterable[str]) -> str | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
@@ -17,6 +17,7 @@ from site_builder.inputs import File, Version
 from site_builder.publications import Log
 from site_builder.receipts import Ledger, nearest
 from site_builder.records import Record
+from site_builder.units import Served, Unit
 from site_builder.values import Digest
 
 _RESERVED_HOSTS = (
@@ -140,6 +141,10 @@ class GuidePage:
     bound: Bound
     cells: Mapping[str, BoundCells] = field(default_factory=dict)
     """By pin, the words of the editorial tables that its exhibits may show."""
+    key: str = ""
+    """The digest of all that the page is made from."""
+    on: tuple[str, ...] = ()
+    """The audits that it stands on."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,6 +156,22 @@ class AuditPage:
     """In their order, the draft last; the newest one is what `ledger` was opened from."""
     cells: BoundCells | None = None
     """The words of its editorial tables."""
+    corrections: tuple[Correction, ...] = ()
+    """Those that its own table states; the publication lists them with all others."""
+    key: str = ""
+    """The digest of all that the page is made from, but for the guides that it names."""
+    on: tuple[str, ...] = ()
+    """The audits that it stands on."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kept:
+    """A guide or a receipt whose files stay as they are served."""
+
+    name: str
+    unit: Unit
+    again: Callable[[], AuditPage] | None = None
+    """For a receipt: the page, to be made anew where it names other guides by now."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -175,6 +196,23 @@ class Correction:
     evidence: tuple[Evidence, ...] = ()
     guide: str | None = None
     """The slug of the guide that says it now."""
+
+    @classmethod
+    def kept(cls, said: Mapping[str, Any]) -> Correction:
+        """Return what `to_keep` gave, by whichever guide says it now."""
+        evidence = tuple(Evidence(audit=audit, address=address) for audit, address in said["evidence"])
+        return cls(**{**said, "evidence": evidence})
+
+    def to_keep(self) -> Mapping[str, Any]:
+        """Return the correction as JSON values, without the guide, which may be another one next time."""
+        return {
+            "id": self.id,
+            "at": self.at,
+            "publication": self.publication,
+            "said": str(self.said),
+            "true": str(self.true),
+            "evidence": [[item.audit, item.address] for item in self.evidence],
+        }
 
 
 class _Evidence(Record):
@@ -247,8 +285,8 @@ class Publication:
     """Everything that is rendered. Guides and audits are read once and in order: they may come one at a time."""
 
     site: Site
-    guides: Iterable[GuidePage]
-    audits: Iterable[AuditPage]
+    guides: Iterable[GuidePage | Kept]
+    audits: Iterable[AuditPage | Kept]
     pages: Mapping[str, Bound]
     """`home`, `methods`, `about` and policies, by slug."""
     contributors: Mapping[str, Contributor] = field(default_factory=dict)
@@ -264,3 +302,7 @@ class Publication:
     """The digest of the builder's source."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions of what the builder stands on, by name."""
+    key: str = ""
+    """The digest of all inputs."""
+    served: Served | None = None
+    """What kept files hold, where there are any."""

@@ -52,7 +52,7 @@ class _Files(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def _served(publication: site.Publication, folder: Path) -> Iterator[str]:
-    for path, body in site.render(publication, sample.templates()):
+    for path, body in sample.built(publication).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(body)
     handler = functools.partial(_Files, directory=str(folder))
