@@ -83,7 +83,7 @@ class _Verbs(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 def main() -> None:
     """Build and check a site of technical audits whose every figure stands on a receipt."""
 
@@ -567,6 +567,17 @@ def _at(ledgers: Mapping[str, Ledger], address: str) -> tuple[Ledger, str]:
     if found:
         among = " or ".join(f"{ledger.audit}:{name}" for ledger in found)
         raise UsageError.at(address, f"expected one value, found {len(found)}", f"Write {among}.")
+    below = [
+        f"{ledger.audit}:{known}"
+        for ledger in ledgers.values()
+        if not prefixed or ledger.audit == audit
+        for known, cell in ledger.cells.items()
+        if known.startswith((f"{name}/", f"{name}@")) and not cell.own_key
+    ]
+    if below:
+        raise UsageError.at(
+            address, f"expected one value, found {len(below)} of that name", f"Write one, say {below[0]}."
+        )
     raise _unknown(address, [f"{ledger.audit}:{known}" for ledger in ledgers.values() for known in ledger.cells])
 
 

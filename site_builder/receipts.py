@@ -327,7 +327,7 @@ class Ledger:
 
 def nearest(wanted: str, known: Iterable[str], at_most: int = 3) -> Sequence[str]:
     """Return the known names that resemble the wanted one, nearest first."""
-    names = list(known)
+    names = list(dict.fromkeys(known))
     close = difflib.get_close_matches(wanted, names, n=at_most, cutoff=0.6)
     return close or sorted(name for name in names if name.split("/", 1)[0] == wanted.split("/", 1)[0])[:at_most]
 

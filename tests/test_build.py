@@ -24,7 +24,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import build
+from site_builder.errors import UsageError
 from site_builder.values import Digest
+from tests import sample
 
 _HERE = Path(__file__).resolve().parent.parent
 
@@ -561,6 +563,23 @@ def test_why_ends_in_a_source_an_assumption_or_an_attribution(root):
         "pageSize = 4,096 bytes (observation): Bytes of one page.\n"
         f"    settings: fixtures/settings.json ({settings}, obtained), pointer /pageSize\n"
     ) == _ran(root, "why", "demo:large")
+
+
+@pytest.mark.parametrize(
+    ("address", "found", "first"),
+    [
+        ("memory", 12, "memory/16384/size"),
+        ("shelf-cache:memory/65536", 3, "memory/65536/size"),
+        ("pageSize", 5, "pageSize@1.0.0"),
+    ],
+)
+def test_why_of_many_values(address, found, first):
+    """A table, a row or a list stands in the receipt, but is no one value: it is said how many it is."""
+    with pytest.raises(UsageError) as refused:
+        build._at({"shelf-cache": sample.ledger()[0]}, address)
+    assert (
+        f"{address}: expected one value, found {found} of that name\n    Write one, say shelf-cache:{first}."
+    ) == str(refused.value)
 
 
 def test_impact_ends_in_guide_lines(root):

@@ -103,6 +103,11 @@ def test_an_address_of_nothing(address, near):
     assert (address, near) == (refused.value.address, refused.value.near)
 
 
+def test_a_name_that_is_known_twice():
+    """What resembles a name is told once, however many things have that name."""
+    assert ["memory"] == receipts.nearest("memry", ["memory", "memory"])
+
+
 def test_phrases_that_read_as_a_value():
     """A value's own phrases are those of what it came to, not of its other values."""
     assert (("no limit in bytes",), ("two",)) == (
