@@ -7,6 +7,7 @@ is meant, `bindings`'.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -46,11 +47,26 @@ _SCALES: Final[Mapping[str, Decimal]] = {
 }
 _FIGURE_WORDS: Final = frozenset({*_NUMBERS, *_SCALES, "percent"} - {"one"})
 
-# Beside the digits of every script: superscripts, fractions, Roman numerals, circled and bracketed numbers.
-_N = "\\d²³¹¼-¾\u2070-\u2089\u2150-\u218b\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3220-\u3229\u3280-\u3289"
+# Beside the digits of every script: superscripts, fractions, Roman numerals, circled and bracketed numbers, those of
+# Chinese and Japanese, and the ten on a key.
+_N = (
+    "\\d²³¹¼-¾\u1369-\u137c\u2070-\u2089\u2150-\u218b\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3007\u3021-\u3029\u3038-\u303a"
+    "\u3192-\u3195\u3220-\u3229\u3248-\u325f\u3280-\u3289\u32b1-\u32bf\u32c0-\u32cb\u3358-\u3370\u33e0-\u33fe"
+    "一二三四五六七八九十百千万億\U00010107-\U00010133\U0001d360-\U0001d378\U0001f100-\U0001f10c\U0001f51f"
+)
 _CHUNK = re.compile(rf"(?<!\S)[^\s{_N}]*+[{_N}]\S*")
 _PIECE = re.compile(rf"\w*[{_N}]\w*(?:[.,:/-]\w*[{_N}]\w*)*")
 _LETTERS = re.compile(r"[^\W\d_]+")
+_UNUSUAL = re.compile(r"[^\s\x00-\x7f\ufffc]")
+_RUN = re.compile(r"\S+")
+# Letters of other alphabets that a reader takes for Latin ones; what decomposes into Latin letters needs no entry.
+_LOOKS_LIKE: Final = str.maketrans(
+    {
+        **dict(zip("асԁеһіјкморԛѕтѵԝху", "acdehijkmopqstvwxy", strict=True)),
+        **dict(zip("αοενιτυκρχ", "aoevitukpx", strict=True)),
+        **dict(zip("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ", "abcdefghijklmnoprstuvwyz", strict=True)),
+    }
+)
 _NAME = re.compile(r"(?=[^\s]*[^\W\d_])\S+")
 _SPACE = re.compile(r"\s|$")
 _AROUND = "()[]{}<>\"'“”‘’«».,;:!?*_—"
@@ -127,8 +143,27 @@ def figures(text: str, vocabulary: Vocabulary) -> Sequence[Figure]:
         for chunk in _CHUNK.finditer(text)
         for piece in _PIECE.finditer(vocabulary.without_names(chunk[0]))
     ]
-    spelled = list(_spelled(text, vocabulary))
+    spelled = [*_spelled(text, vocabulary), *_disguised(text)]
     return sorted([*found, *spelled], key=lambda figure: figure.start) if spelled else found
+
+
+def _disguised(text: str) -> Iterator[Figure]:
+    """Number words in letters that only look like those: full-width, ligatures, other alphabets, something unseen within."""
+    if text.isascii():
+        return
+    for run in _RUN.finditer(text):
+        if not _UNUSUAL.search(run[0]):
+            continue
+        plainly = _as_it_looks(run[0])
+        words = {word.lower() for word in _LETTERS.findall(plainly)} & _FIGURE_WORDS
+        if words - {word.lower() for word in _LETTERS.findall(run[0])}:
+            yield Figure(run.start(), run.end(), run[0], run[0].strip(_AROUND))
+
+
+def _as_it_looks(text: str) -> str:
+    """The letters that a reader sees: compatibility forms resolved, accents and what can't be seen taken away."""
+    spread = unicodedata.normalize("NFKD", text.lower()).translate(_LOOKS_LIKE)
+    return "".join(letter for letter in spread if unicodedata.category(letter) not in ("Mn", "Me", "Cf", "Cc"))
 
 
 def _word(chunk: str, place: int) -> str:
@@ -203,7 +238,7 @@ def reads(text: str, cell: Cell, digests: Iterable[str] = ()) -> bool:
         return bool(value.raw) and re.split(r",? and |, ?", written) == list(value.raw)
     raw = str(value.raw)
     if value.kind == "date":
-        return _day(written) == _day(raw) is not None or written == raw
+        return written == raw or _day(written) == _day(raw[:10]) is not None
     if value.kind == "version":
         return written.removeprefix("v") == raw.removeprefix("v")
     if is_digest(value):
@@ -292,8 +327,8 @@ def _reads_unit(rest: str, value: Decimal, unit: str) -> bool:
 
 
 def _day(text: str) -> date | None:
-    """The day that a text names: 2026-08-26, also with a time; 26 August 2026; August 26, 2026."""
-    iso = re.match(r"(\d{4})-(\d{2})-(\d{2})(?=$|T\d\d:)", text, re.ASCII)
+    """The day that a text names and nothing else: 2026-08-26; 26 August 2026; August 26, 2026."""
+    iso = re.fullmatch(r"(\d{4})-(\d{2})-(\d{2})", text, re.ASCII)
     long = re.fullmatch(r"(\d{1,2}) ([A-Za-z]+) (\d{4})", text, re.ASCII)
     other = re.fullmatch(r"([A-Za-z]+) (\d{1,2}), (\d{4})", text, re.ASCII)
     try:

@@ -498,3 +498,13 @@ def test_a_column_that_is_named_as_a_unit():
     (said,) = demo.problems(lambda: demo.body(demo.script(function)))
 
     assert "mine: expected a column that is no unit, found s\n" in said
+
+
+def test_a_script_that_raises_past_every_exception():
+    """Whatever a script raises ends in its line and a remedy, never in a traceback."""
+    script = b'"""Why?"""\n\n\nclass Beyond(BaseException):\n    """Not an Exception."""\n\n\nraise Beyond("x")\n'
+
+    with pytest.raises(AuditError) as stopped:
+        load(script, "evidence/demo/audit.py", frozenset())
+
+    assert ("evidence/demo/audit.py:8: the script does not load: Beyond: x\n    Mend the script.") == str(stopped.value)

@@ -131,3 +131,31 @@ def test_one_digit_changed_never_reads(amount, places, data):
 
     assert reads(text, cell(value))
     assert not reads(text[:place] + digit + text[place + 1 :], cell(value))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t\u00adwo",
+        "t\u2060wo",
+        "tw\u034fo",
+        "t\ufe0fwo",
+        "ｔｗｏ",
+        "𝐭𝐰𝐨",
+        "ﬁve",
+        "twо",
+        "ᴛᴡᴏ",
+        "tẁo",
+        "fi\u200dve",
+        "τwο",
+    ],
+)
+def test_a_number_word_in_disguise_is_a_figure(text):
+    """What a reader reads as a number word counts as one, whatever its letters are."""
+    assert [text] == [figure.word for figure in figures(f"It takes {text} of them.", Vocabulary())]
+
+
+@pytest.mark.parametrize("text", ["naïve", "Größe", "Δt", "мир", "“quoted”", "café"])
+def test_other_words_are_no_figures(text):
+    """Accents and other alphabets are not figures by themselves."""
+    assert [] == list(figures(f"It takes {text} here.", Vocabulary()))

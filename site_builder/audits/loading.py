@@ -43,9 +43,9 @@ def load(body: bytes, where: str, audited: frozenset[str]) -> Audit:
             exec(script.code, namespace)  # noqa: S102 - an audit is a script of this repository, reviewed like its code
     except boundary.BoundaryCrossed as crossed:
         raise crossing(where, crossed) from None
-    except EvidenceError:
+    except (EvidenceError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a script raises is its author's to mend
+    except BaseException as error:  # noqa: BLE001 - whatever a script raises is its author's to mend
         line = raised_at(error, where)
         raise AuditError.at(
             f"{where}:{line}", f"the script does not load: {type(error).__name__}: {error}", "Mend the script."

@@ -13,7 +13,7 @@ from site_builder import boundary
 from site_builder.audits.computation import Computation, Leaf, as_json_value, refuse_disguised
 from site_builder.audits.declared import MEANS_ELSE, Audit, Entry, worded
 from site_builder.audits.loading import crossing, raised_at
-from site_builder.errors import AuditError, Problem
+from site_builder.errors import AuditError, EvidenceError, Problem
 from site_builder.readers import Plain, ReadingError, Seen, digest_of, lines_region
 from site_builder.receipts import (
     Absence,
@@ -106,6 +106,14 @@ def run(audit: Audit, inputs: Inputs) -> Body:
             f"{inputs.where}:{raised_at(end, inputs.where)}",
             "expected an audit that comes to its end, found one that ends the process",
             "Mend the script: what can't be read is said by raising UnknownError.",
+        ) from None
+    except (EvidenceError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a declaration holds, it is its author's to mend
+        raise AuditError.at(
+            f"{inputs.where}:{raised_at(error, inputs.where)}",
+            f"expected declarations that make a receipt, found {type(error).__name__}: {error}".split("\n", 1)[0],
+            "Mend the script: texts are texts, numbers are decimals with a unit.",
         ) from None
 
 
