@@ -12,6 +12,7 @@ import pytest
 
 from site_builder import receipts, verification
 from site_builder.audits import load
+from site_builder.errors import AuditError
 from site_builder.receipts import Ledger
 from site_builder.values import Digest
 from tests import demo
