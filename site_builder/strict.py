@@ -107,6 +107,10 @@ def dump_json(value: Any) -> bytes:
         UnwritableError: it holds a float, a Decimal, a None, a key that is not a string, an integer beyond
             2^53-1, half of a surrogate pair, or is nested deeper than `load_json` reads.
     """
+    if _is_plain(value, null=False):
+        text = json.dumps(value, ensure_ascii=False, indent=1)
+        if not _LONE.search(text):
+            return text.encode() + b"\n"
     plain = _plain(value, "", null=False)
     return json.dumps(plain, ensure_ascii=False, indent=1).encode() + b"\n"
 
@@ -117,10 +121,12 @@ def canonical_json(value: Any) -> bytes:
     Raises:
         UnwritableError: as `dump_json`, null excepted.
     """
-    plain = _plain(value, "", null=True)
+    plain = value if _is_plain(value, null=True) else _plain(value, "", null=True)
     # Of what is left, the encoder in C writes the same text many times faster; keys alone it sorts by code points, which
     # is the order of UTF-16 units unless a character needs two of them.
     text = json.dumps(plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    if plain is value and _LONE.search(text):
+        plain = _plain(value, "", null=True)
     return text.encode() if max(text) <= "\uffff" else rfc8785.dumps(plain)
 
 
@@ -411,6 +417,21 @@ def _index(event: yaml.Event) -> int:
 
 
 # Out --------------------------------------------------------------------------------------------------------
+
+
+def _is_plain(value: Any, *, null: bool, depth: int = 0) -> bool:
+    """Return whether the value is of our types themselves and within our limits; half a surrogate pair is not seen."""
+    kind = type(value)
+    if kind is dict or kind is list:
+        if depth == JSON_DEPTH:
+            return False
+        if kind is dict and not all(type(key) is str for key in value):
+            return False
+        for item in value.values() if kind is dict else value:
+            if type(item) is not str and not _is_plain(item, null=null, depth=depth + 1):
+                return False
+        return True
+    return kind is str or kind is bool or (kind is int and abs(value) <= _LARGEST_INT) or (value is None and null)
 
 
 def _plain(value: Any, at: str, *, null: bool, depth: int = 0) -> Any:
