@@ -26,7 +26,7 @@ HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build.py"
 _HUGO_MADE = ("public", "resources")
 _STAGES = (
-    *("start", "read", "hold sources", "open receipts", "run audits", "hold receipts", "key", "parse", "bind"),
+    *("start", "read", "hold sources", "open receipts", "run audits", "hold receipts", "stand", "parse", "bind"),
     *("render", "link", "write", "the rest"),
 )
 

@@ -79,7 +79,7 @@ class Clock:
 
 def _with_clock(clock: Clock) -> None:
     clock.begin("start")
-    from site_builder import checking, project, site, verification
+    from site_builder import checking, project, site, units, verification
     from site_builder.project import output
     from site_builder.site.links import Links
 
@@ -87,7 +87,8 @@ def _with_clock(clock: Clock) -> None:
     doors: tuple[tuple[Any, str, str], ...] = (
         (project, "read_inputs", "read"),
         (verification, "snapshot_gate", "hold sources"),
-        (verification, "unit_digest", "key"),
+        (units.Keys, "__init__", "stand"),
+        (units.Keys, "standing", "stand"),
         (verification, "receipt_gate", "hold receipts"),
         (checking, "sound", "open receipts"),
         (verification, "computed", "run audits"),
