@@ -26,6 +26,7 @@ SUMS = "SHA256SUMS"
 _KEEP = "Compare it with the public copy: a receipt is written once and never edited."
 _AGAIN = "Download it again; where it is the same, what is published there is not what was built."
 _RECEIPT = re.compile(r"receipts/([^/]+)/([^/]+)/receipt\.json")
+_NEWEST = re.compile(r"receipts/([^/]+)/receipt\.json")
 
 
 class _File(Record):
@@ -155,10 +156,29 @@ def check_site(names: Collection[str] | None, read: Callable[[str], bytes | None
                 yield from check_receipt(body, f"{where}/{path}")
             except EvidenceError as error:
                 yield from error.problems
+    yield from _misplaced(listed, where)
     for name in sorted(set(names or ()) - {*listed, MANIFEST, SUMS}):
         yield Problem(
             where=f"{where}/{name}", problem="expected only what the manifest lists, found this", remedy="Remove it."
         )
+
+
+def _misplaced(listed: Mapping[str, _File], where: str) -> Iterator[Problem]:
+    """Yield each newest receipt that is no copy of the one under its own version: that one alone is held to itself."""
+    versions = sorted((match for match in map(_RECEIPT.fullmatch, listed) if match), key=_order)
+    newest = {match[1]: match[0] for match in versions}
+    for path, file in listed.items():
+        if (match := _NEWEST.fullmatch(path)) is None:
+            continue
+        own = newest.get(match[1])
+        if own is None or file.digest != listed[own].digest:
+            expected = f"{listed[own].digest}, as {own} is" if own else "no receipt of that audit"
+            yield Problem(where=f"{where}/{path}", problem=f"expected {expected}, found {file.digest}", remedy=_AGAIN)
+
+
+def _order(numbered: re.Match[str]) -> tuple[bool, int]:
+    version = numbered[2]
+    return version == "draft", int(version) if re.fullmatch(r"[0-9]{1,9}", version) else 0
 
 
 def against_log(manifest: bytes, log: Log, where: str) -> Iterator[Problem]:

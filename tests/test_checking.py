@@ -11,6 +11,7 @@ import pytest
 from site_builder import checking, receipts, strict
 from site_builder.errors import EvidenceError
 from site_builder.receipts import Receipt
+from site_builder.values import Digest
 from tests import sample
 
 
@@ -97,3 +98,33 @@ def test_a_forged_value(path, value, problem):
 def test_what_is_no_receipt(body):
     """Anything else than a receipt is a problem, and no more than that."""
     assert _problems(body)
+
+
+def _site(*copies: tuple[str, bytes]) -> list[str]:
+    """What is wrong with a site of these files, under a manifest and a list of digests that agree with them."""
+    files = dict(copies)
+    listed = [
+        {"path": path, "bytes": str(len(body)), "digest": str(Digest.of(body))} for path, body in sorted(files.items())
+    ]
+    said = {"schema": "build-manifest/1", "url": "https://audits.example/", "builder": "1", "versions": {}}
+    manifest = strict.dump_json({**said, "files": listed})
+    digests = {**{entry["path"]: entry["digest"] for entry in listed}, checking.MANIFEST: str(Digest.of(manifest))}
+    sums = "".join(f"{digest.removeprefix('sha256:')}  {path}\n" for path, digest in sorted(digests.items())).encode()
+    held = {**files, checking.MANIFEST: manifest, checking.SUMS: sums}
+    return [str(problem) for problem in checking.check_site(held, held.get, "dist")]
+
+
+def test_the_newest_receipt_is_a_copy_of_its_version():
+    """The address that always gives the newest receipt gives the bytes under that receipt's own version."""
+    own, newest = "receipts/shelf/2/receipt.json", "receipts/shelf/receipt.json"
+    other = _BODY.replace(b"GiB", b"MiB")
+
+    assert [] == _site((own, _BODY), (newest, _BODY))
+    assert [
+        f"dist/{newest}: expected {Digest.of(_BODY)}, as {own} is, found {Digest.of(other)}\n"
+        "    Download it again; where it is the same, what is published there is not what was built."
+    ] == _site((own, _BODY), (newest, other))
+    assert [
+        f"dist/{newest}: expected no receipt of that audit, found {Digest.of(_BODY)}\n"
+        "    Download it again; where it is the same, what is published there is not what was built."
+    ] == _site((newest, _BODY))
