@@ -5,6 +5,7 @@ Where the files go, and in which order, is `build.py`'s and `project`'s work; th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -121,7 +122,8 @@ def repinned(guide: Guide, body: bytes, audit: str, version: int) -> bytes:
     lines = body.split(b"\n")
     for pin, line in guide.pin_lines.items():
         if pin.rpartition("@")[0] == audit:
-            lines[line - 1] = lines[line - 1].replace(pin.encode(), f"{audit}@{version}".encode())
+            alone = rb"(?<![A-Za-z0-9._-])" + re.escape(pin.encode()) + rb"(?![A-Za-z0-9._-])"
+            lines[line - 1] = re.sub(alone, f"{audit}@{version}".encode(), lines[line - 1])
     return b"\n".join(lines)
 
 

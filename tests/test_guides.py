@@ -20,6 +20,7 @@ from site_builder.guides import (
     read_page,
     slug,
 )
+from site_builder.issuing import repinned
 
 _WHERE = "content/guides/x.md"
 _NAMES = Vocabulary(names=frozenset({"GLM-5.2", "H200", "FP8"}), reserved=frozenset({"search"}))
@@ -382,3 +383,12 @@ def test_cells_are_prose_of_their_own_file():
 
     assert ["t/a.yaml:4"] == [problem.where for problem in wrong]
     assert ["t/b.yaml:9"] == [passages[1].at(figure.start) for figure in passages[1].figures]
+
+
+def test_a_pin_moves_alone():
+    """Only the audit's own pin is moved, on a line that it shares with one whose name ends alike as well."""
+    body = b"---\ntitle: A\ndescription: B\nreceipts: [my-cache@draft, cache@draft]\n---\n"
+
+    moved = repinned(read_guide(body, _WHERE, _NAMES), body, "cache", 3)
+
+    assert body.replace(b" cache@draft", b" cache@3") == moved
