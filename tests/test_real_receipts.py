@@ -260,6 +260,33 @@ def test_verdicts_stand_on_bytes_that_were_read(real):
     assert len(seen) > len(verdicts)
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "setOnHopper",
+        "partitionsFallToOne",
+        "chunked",
+        "registryModule",
+        "leavesWhenShort",
+        "maskedPrefillsElsewhere",
+    ],
+)
+def test_a_condition_that_was_not_observed(condition):
+    """Without one of its conditions a release is neither affected nor bounded: its row is unknown."""
+    real = _run("h200-runtime-oom")
+    recorded = verification.recorded_in(real.ledger.receipt)
+    address = f"{condition}@0.27.0"
+    lost = recorded[address].model_copy(update={"value": "unknown"})
+    part = replace(real.held, snapshots={})
+
+    body = verification.computed(_inputs().audits[real.name], part, {**recorded, address: lost})
+
+    row = next(
+        row for result in body.results if result.id == "releases" for row in result.rows if row["id"] == "0.27.0"
+    )
+    assert "unknown" == row["decision"]
+
+
 _ENDS = re.compile(
     r"assumed, because .+|reported by .+|\S+: .+ \(sha256:[0-9a-f]{64}, [a-z-]+\)(, .+|; unknown, because .+)",
     re.DOTALL,

@@ -21,6 +21,8 @@ audit = Audit(
         "that reading is ours.",
         "The path that more heads per GPU take was not sized.",
         "Options that change an unset token cap, and what a scheduler plans below the cap, were not observed.",
+        "That short prefills leave the mixed call takes a prefill backend and an option at its default; neither was "
+        "observed. Without them every step follows the cap.",
     ],
 )
 
@@ -477,6 +479,35 @@ def leaves_when_short(source):
         return chosen.comparison("prefill_max_seq_len", "<=", "topk_tokens").read_as(True)
 
 
+@audit.observation("mla-attention@{release}", kind="truth", otherwise="unknown")
+def masked_prefills_can_leave(source):
+    """Long prefills may leave as well, under a mask of what the index selected, where that way is available."""
+    module = source.python
+    try:
+        way = module.one("assignment", r"use_masked_mha = \(self\.prefill_backend is not None and (.+)\)")
+    except NotOneError:
+        short_ones = (
+            r"self\.prefill_backend is not None and prefill_max_seq_len <= attn_metadata\.topk_tokens and not .+"
+        )
+        return module.one("assignment", rf"use_mha = \({short_ones}\)").read_as(False)
+    if "self.impl.masked_mha_available" not in str(way.value).split(" and "):
+        raise UnknownError("whether that way is available is not asked for")
+    return way.read_as(True)
+
+
+@audit.observation(
+    "sparse-mla-attention@{release}",
+    kind="truth",
+    otherwise="unknown",
+    phrases={"yes": ["not available on an H200"], "no": ["available on an H200"]},
+)
+def masked_prefills_elsewhere(source):
+    """That way is available on no device outside of the family of compute capability 10: not on an H200."""
+    available = source.python.function("_is_masked_mha_available")
+    found = available.returned(when=(r"not \(current_platform\.is_device_capability_family\(100\)\)",))
+    return found.read_as(found.value is False)
+
+
 @audit.observation("engine-args@{release}", unit="GiB")
 def tier(source):
     """Device memory from which the larger token caps apply."""
@@ -923,6 +954,8 @@ def when(
     prefills_can_leave,
     leaves_when_short_here,
     leaves_when_short,
+    masked_prefills_can_leave,
+    masked_prefills_elsewhere,
     every_step,
     long_prefill,
     not_known,
@@ -930,7 +963,8 @@ def when(
     """Which steps hand all their tokens to the mixed call, in the code that serves the architecture in that release."""
     can_leave = choose(registry_module == own_package, every(step_can_leave, prefills_can_leave), prefills_can_leave)
     left = some(leaves_when_short_here, leaves_when_short)
-    return choose(can_leave, choose(left, long_prefill, not_known), every_step)
+    long_ones_stay = some(~masked_prefills_can_leave, masked_prefills_elsewhere)
+    return choose(can_leave, choose(every(left, long_ones_stay), long_prefill, not_known), every_step)
 
 
 @audit.result(
@@ -978,6 +1012,8 @@ def releases(
     default_cap,
     accumulator_per_token,
     when,
+    every_step,
+    long_prefill,
     never,
     absent,
     affected,
@@ -993,6 +1029,7 @@ def releases(
         guard == absent,
         set_on_hopper,
         partitions_fall_to_one,
+        some(when == every_step, when == long_prefill),
     )
     full_step = (accumulator_per_token * default_cap * count([reachable])).to("GiB")
     return row(
