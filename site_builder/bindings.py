@@ -57,6 +57,9 @@ class _LinksFile(Record):
     links: tuple[Outbound, ...]
 
 
+_Own: TypeAlias = Callable[[str, str], bool]
+"""Whether a figure, and the unit of measure behind it if any, is a number of the source itself."""
+
 Tools: TypeAlias = Mapping[str, Mapping[str, Collection[str]]]
 """By audit and tool name, the functions of the tool that a guide may show."""
 
@@ -278,7 +281,12 @@ def _unbound_words(ledger: Ledger, vocabulary: Vocabulary) -> Iterator[Problem]:
     body = ledger.receipt.body
     decision = (body.decision.state, body.decision.statement, *body.decision.conditions)
     texts = [(f"{folder}decision.yaml", text) for text in decision]
-    texts += [(f"{folder}decision.yaml", item["text"]) for item in body.decision.reopen if "text" in item]
+    texts += [
+        (f"{folder}decision.yaml", text)
+        for item in body.decision.reopen
+        for name, text in item.items()
+        if name != "id" or len(item) == 1
+    ]
     for result in body.results:
         written = result.class_ == "editorial"
         where = f"{folder}tables/{result.id}.yaml" if written else f"{folder}audit.py"
@@ -345,21 +353,21 @@ class _Desk:
 
     def meet(self, passage: Passage) -> None:
         """Meet each link of a passage with what it points to, and find each figure in one of them."""
-        numbered: list[tuple[Link, Callable[[str], bool]]] = []
+        numbered: list[tuple[Link, _Own]] = []
         for piece in passage.pieces:
             if isinstance(piece, Link):
                 own = self._met(passage, piece)
                 if own is not None:
                     numbered.append((piece, own))
         for figure in passage.figures:
-            if any(
-                link.start <= figure.start and figure.end <= link.end and own(figure.text) for link, own in numbered
-            ):
+            within = [own for link, own in numbered if link.start <= figure.start and figure.end <= link.end]
+            unit = UNIT_OUTSIDE.match(passage.plain, figure.end) if within else None
+            if any(own(figure.text, unit[0].strip(" \u00a0\u202f-") if unit else "") for own in within):
                 self._own_numbers += 1
             else:
                 self._unbound(passage, figure)
 
-    def _met(self, passage: Passage, link: Link) -> Callable[[str], bool] | None:
+    def _met(self, passage: Passage, link: Link) -> _Own | None:
         """Resolve a link; for one to a source or an attribution, return what tells its own numbers."""
         text = passage.plain[link.start : link.end]
         if link.scheme == "receipt" and not link.image:
@@ -466,7 +474,7 @@ class _Desk:
             f'Reread the sentence, then write "{nearest_text(text, cell)}".',
         )
 
-    def _citation(self, link: Link, text: str, where: str) -> Callable[[str], bool] | None:
+    def _citation(self, link: Link, text: str, where: str) -> _Own | None:
         if (found := self._addressed(link, where)) is None:
             return _any_number
         ledger, name = found
@@ -484,7 +492,13 @@ class _Desk:
             attributes=f'class="source" data-source="{escape(name)}" data-receipt="{escape(ledger.pin)}"',
         )
         names = (row.id, row.origin, row.artifact or "", row.retrieved_at[:10])
-        return lambda figure: stands_in(figure, names, row.digest, row.bytes)
+
+        def own(figure: str, unit: str) -> bool:
+            if unit:
+                return unit in ("B", "byte", "bytes") and stands_in(figure, (), size=row.bytes)
+            return stands_in(figure, names, row.digest, row.bytes)
+
+        return own
 
     def _tool(self, link: Link, where: str) -> tuple[Ledger, str, str | None] | None:
         if (found := self._addressed(link, where)) is None:
@@ -510,14 +524,14 @@ class _Desk:
         )
         return ledger, name, part if hash_ else None
 
-    def _outward(self, link: Link, where: str) -> Callable[[str], bool] | None:
+    def _outward(self, link: Link, where: str) -> _Own | None:
         url = link.target
         if (stated := self._attributed.get(url)) is not None:
             self.references[link.number] = _Resolved(
                 reference=Reference(kind="attribution", target=url),
                 attributes='class="attribution" rel="external"',
             )
-            return lambda figure: stands_in(figure, [url, *stated])
+            return lambda figure, unit: not unit and stands_in(figure, [url, *stated])
         if (known := self._links.get(url)) is not None:
             self.references[link.number] = _Resolved(
                 reference=Reference(kind="outbound", target=url),
@@ -583,7 +597,7 @@ class _Desk:
         return None
 
 
-def _any_number(_figure: str) -> bool:
+def _any_number(_figure: str, _unit: str) -> bool:
     """Stands for the numbers of a link that leads nowhere: one problem is enough."""
     return True
 
@@ -648,6 +662,7 @@ def _coverage_problems(guide: Guide, coverage: Coverage, floor: Decimal) -> Iter
 _SIGNS_BEFORE = "+-−±~≈<>≤≥^$€£–._"
 _JOINTS = ("-", "–", "/")
 _SIGNS_AFTER = "%‰°+-−±^–_"
+_GROUPING = "\u00a0\u2009\u202f"
 
 
 def _touching(passage: Passage, link: Link) -> str:
@@ -657,12 +672,13 @@ def _touching(passage: Passage, link: Link) -> str:
     before, after = text[max(link.start - 1, 0) : link.start], text[link.end : link.end + 1]
     joined = before in _JOINTS and any(other.end == link.start - 1 for other in claims)
     if before and not joined:
-        decimal = before == "," and text[max(link.start - 2, 0) : link.start - 1].isdigit()
+        decimal = before in f",{_GROUPING}" and text[max(link.start - 2, 0) : link.start - 1].isdigit()
         if before.isalnum() or before in _SIGNS_BEFORE or decimal:
             return before
     joined = after in _JOINTS and any(other.start == link.end + 1 for other in claims)
     if after and not joined:
-        decimal = after in ".,:/" and text[link.end + 1 : link.end + 2].isdigit()
+        following = text[link.end + 1 : link.end + 2]
+        decimal = (after in f",:/{_GROUPING}" and following.isdigit()) or (after == "." and following.isalnum())
         if after.isalnum() or after in _SIGNS_AFTER or decimal:
             return after
     return ""

@@ -211,7 +211,7 @@ _UNIT_WORDS: Final[Mapping[str, Sequence[str]]] = {
 UNIT_OUTSIDE: Final = re.compile(
     r"[\s\u00a0\u202f-]?(?:%|(?:"
     + "|".join(sorted({*MEASURED, *(word for words in _UNIT_WORDS.values() for word in words)} - {"%"}))
-    + r")(?!\w))"
+    + r"|KB|pct|per cent|(?i:(?:kilo|mega|giga|tera|kibi|mebi|gibi|tebi)bytes?))(?!\w))"
 )
 """A unit of measure, as it may follow a claim: it would give the value a unit that it does not have."""
 

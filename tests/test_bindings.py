@@ -310,6 +310,7 @@ def test_bad_bindings(case):
         *(("-[2](receipt:splits)", "-"), ("−[2](receipt:splits)", "−"), ("~[2](receipt:splits)", "~")),
         *(("[2](receipt:splits)K", "K"), ("[2](receipt:splits)%", "%"), ("[2](receipt:splits)`5`", "5")),
         *(("**3**[2](receipt:splits)", "3"), ("[2](receipt:splits)-way", "-"), (".[2](receipt:splits)", ".")),
+        *(("[2](receipt:splits).post", "."), ("[2](receipt:splits)\u202f[2](receipt:splits)", "\u202f")),
         *(("[2](receipt:splits)²", "²"), ("_[2](receipt:splits)", "_"), ("a[2](receipt:splits)", "a")),
     ],
 )
@@ -327,6 +328,26 @@ def test_what_touches_a_claim(text, touching):
 def test_what_may_touch_a_claim(text):
     """Punctuation around a claim and a dash between two are no part of the number."""
     assert bound(f"---\n{_FRONT}---\n{text}\n\n[2]: receipt:splits\n").claims
+
+
+@pytest.mark.parametrize("unit", ["GiB", "gigabytes", "%", "seconds", "kB"])
+@pytest.mark.parametrize(
+    "link", ["[53413]({issue}) {unit}", "[53413 {unit}]({issue})", "[34,530](source:kernel@1.28.0) {unit}"]
+)
+def test_a_number_of_a_source_is_no_measure(link, unit):
+    """A source's own number identifies it: with a unit behind it, it would say how much of something there is."""
+    text = said(link.format(issue=ISSUE, unit=unit))
+
+    assert f"{_WHERE}:6: expected every figure to stand on a receipt, found " in text
+
+
+@pytest.mark.parametrize("unit", ["GiB", "gigabytes", "Mebibytes", "pct", "KB"])
+def test_a_count_is_no_measure(unit):
+    """A unit of measure behind a claim would give the value a unit that it does not have, however it is written."""
+    assert (
+        f"{_WHERE}:6: expected the unit inside the claim '2', found {unit!r} behind it\n"
+        "    Write '2', which is all that splits is."
+    ) in said(f"[2](receipt:splits) {unit}")
 
 
 def test_a_digest_that_could_be_another():
@@ -560,3 +581,14 @@ def test_words_that_can_hold_no_binding_hold_no_figure():
         "evidence/oom/decision.yaml: expected words without a figure, found '4096' in 'Set a cap of 4096 first.'\n"
         "    Say it without the figure, or in a sentence or a cell where it can be bound."
     ) in str(stopped.value)
+
+
+def test_a_trigger_holds_no_figure_under_any_name():
+    """Every text of a re-open trigger is shown, whatever the editor called it."""
+    changed = body()
+    changed["decision"]["reopen"] = [{"id": "cap", "when": "The cap exceeds 4096."}]
+
+    with pytest.raises(GuideError) as stopped:
+        bind_cells(ledger(changed=changed), vocabulary=Vocabulary(), links={}, tools={}, locate=lambda *_: "t:1")
+
+    assert "evidence/oom/decision.yaml: expected words without a figure, found '4096'" in str(stopped.value)
