@@ -267,6 +267,8 @@ class Guide:
 
 
 _LARGEST = 1024 * 1024
+_DEEPEST = 4
+"""How many containers may stand in each other."""
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffc]"
 )
@@ -719,12 +721,20 @@ class _Reader:
             if info not in BLOCKS:
                 near = ", ".join(nearest(info, BLOCKS)) or ", ".join(BLOCKS)
                 self.problem(line, f"expected a container's name, found {info!r}", f"It may be {near}.")
+            if len(frames) == _DEEPEST + 1:
+                self.problem(
+                    line, f"expected at most {_DEEPEST} containers in each other, found more", "Close one before."
+                )
             frames.append(_Frame(info, line, [], []))
         elif len(frames) == 1:
             self.problem(line, "expected an open container before :::, found none", "Remove the line.")
         else:
             closed = frames.pop()
-            frames[-1].flush().append(Container(name=closed.name, line=closed.line, parts=tuple(closed.flush())))
+            parts = closed.flush()
+            whole = len(frames) <= _DEEPEST
+            frames[-1].flush().extend(
+                [Container(name=closed.name, line=closed.line, parts=tuple(parts))] if whole else parts
+            )
 
     def _exhibit(self, image: Token, line: int, depth: int) -> Place:
         if depth:

@@ -392,3 +392,13 @@ def test_a_pin_moves_alone():
     moved = repinned(read_guide(body, _WHERE, _NAMES), body, "cache", 3)
 
     assert body.replace(b" cache@draft", b" cache@3") == moved
+
+
+def test_containers_nest_a_little():
+    """A tower of containers is one problem, however high it is."""
+    tower = "::: callout\n" * 3000 + "Words.\n" + ":::\n" * 3000
+
+    assert [f"{_WHERE}:10: expected at most 4 containers in each other, found more\n    Close one before."] == problems(
+        tower
+    )
+    assert [] == problems("::: callout\n" * 4 + "Words.\n" + ":::\n" * 4)
