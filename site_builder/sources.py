@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
@@ -57,6 +58,14 @@ def _inside(path: str) -> str:
     return path
 
 
+def _is_time(text: str) -> str:
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\dZ)?", text, re.ASCII):
+        raise ValueError(f"expected a day or a time such as 2026-11-30T10:00:00Z, found {text!r}")
+    datetime.fromisoformat(text)
+    return text
+
+
+Time = Annotated[str, AfterValidator(_is_time)]
 DigestText = Annotated[str, _matching(_DIGEST, "sha256: and 64 hex digits")]
 Inside = Annotated[str, AfterValidator(_inside)]
 
@@ -206,7 +215,7 @@ class LockEntry(Record):
     mutability: Mutability
     origin: str
     artifact: str | None = None
-    retrieved_at: str
+    retrieved_at: Time
     contacted: tuple[str, ...] = ()
     """The roles that were asked for it ("package index", "its file host", or a host that content named)."""
     recorded_by: str | None = None

@@ -151,3 +151,16 @@ def test_what_an_entry_bears():
     assert [False, False] == [
         entry.model_copy(update={"integrity": kind}).bears_verdicts for kind in ("stated", "prefix")
     ]
+
+
+@pytest.mark.parametrize(
+    "written", ["2026-13-01T10:00:00Z", "2026-11-30T10:00:00", "yesterday", "٢٠٢٦-11-30", "2026-02-30"]
+)
+def test_a_time_that_is_none(written):
+    """When a source was read is a day or a time that the calendar has: the receipt's own date is taken from it."""
+    text = write_lock(demo.lock()).decode().replace("2026-11-30T10:00:00Z", written, 1)
+
+    (said,) = demo.problems(lambda: read_lock(text.encode(), "sources.lock"))
+
+    assert said.startswith("sources.lock:")
+    assert "entries.0.retrievedAt: " in said
