@@ -524,3 +524,31 @@ def test_the_shipped_settings_are_a_preview():
     body = (sample.ROOT / "content/site.yaml").read_bytes()
 
     assert ("url", "contact") == read_site(body, "content/site.yaml").reserved
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (None, "templates/guide.html: expected the template guide.html, found none"),
+        (b"\n{% if", "templates/guide.html:2: expected a page, found that unexpected 'end of template'"),
+        (b"\n\n{{ nothing.there }}", "templates/guide.html:3: expected a page, found that 'nothing' is undefined"),
+        (b"{{ 1|nothing }}", "templates/guide.html:1: expected a page, found that No filter named 'nothing'."),
+        (
+            b"\xff",
+            "templates/guide.html: expected a page, found that 'utf-8' codec can't decode byte 0xff in position 0:",
+        ),
+        (b'{% include "gone.html" %}', "templates/guide.html:1: expected the template gone.html, found none"),
+    ],
+)
+def test_a_template_that_makes_no_page(body, said):
+    """A template that is missing or broken is said with its line, and is no traceback."""
+    templates = dict(sample.templates())
+    file = templates.pop("guide.html")
+    if body is not None:
+        templates["guide.html"] = replace(file, body=body)
+
+    with pytest.raises(GuideError) as stopped:
+        dict(site.render(sample.publication(), templates))
+
+    assert str(stopped.value).startswith(said)
+    assert str(stopped.value).endswith("\n    Restore the template, or mend it.")

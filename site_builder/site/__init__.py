@@ -6,18 +6,18 @@ What is shown has passed the gates; nothing is judged here but the links between
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, cast
 from urllib.parse import quote
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined, TemplateNotFound
+from jinja2 import Environment, FunctionLoader, StrictUndefined, TemplateError, TemplateNotFound, TemplateSyntaxError
 from markupsafe import Markup
 
 from site_builder import strict
 from site_builder.bindings import Bound
-from site_builder.errors import GuideError
+from site_builder.errors import EvidenceError, GuideError
 from site_builder.guides import ExhibitPlace, Reference
 from site_builder.inputs import File, Version
 from site_builder.receipts import Result
@@ -112,6 +112,20 @@ def render(
     yield noted("SHA256SUMS", files.sums(sorted(listed.items())))
     if units is not None:
         units |= press.units(listed)
+
+
+def _broken(template: str, error: TemplateError | UnicodeDecodeError, known: Collection[str]) -> EvidenceError:
+    """Return the error of a template that makes no page, with the line that stopped it where there is one."""
+    at, step = template, error.__traceback__
+    if isinstance(error, TemplateSyntaxError):
+        at = f"{error.name or template}:{error.lineno}"
+    while step is not None:
+        if (name := step.tb_frame.f_code.co_filename) in known:
+            at = f"{name}:{step.tb_lineno}"
+        step = step.tb_next
+    missing = isinstance(error, TemplateNotFound)
+    problem = f"expected the template {error}, found none" if missing else f"expected a page, found that {error}"
+    return GuideError.at(f"templates/{at}", problem, "Restore the template, or mend it.")
 
 
 @dataclass
@@ -270,7 +284,10 @@ class _Press:
         if where:
             self.links.wheres[path] = where
         address = path.removesuffix("index.html")
-        text = self.environment.get_template(template).render(path=f"/{address}", **values)
+        try:
+            text = self.environment.get_template(template).render(path=f"/{address}", **values)
+        except (TemplateError, UnicodeDecodeError) as error:
+            raise _broken(template, error, self.templates) from None
         return path, self.links.page(path, reading.visible(text), absolute=path == "404.html").encode()
 
     def _written(self, path: str, bound: Bound) -> str:
