@@ -263,11 +263,18 @@ def _entry_problems(source: Source, entry: LockEntry, artifacts: Mapping[str, An
     if of_release is None:
         if entry.artifact is not None:
             yield differs("artifact", "none", entry.artifact)
+        if entry.standing != "recorded" and entry.integrity != "direct":
+            yield differs("integrity", "direct", entry.integrity)
         return
     if entry.artifact != of_release.release.file or entry.artifact not in artifacts:
         yield differs("artifact", of_release.release.file, entry.artifact or "none")
-    elif entry.integrity == "whole" and not artifacts[entry.artifact].verified:
+        return
+    if entry.integrity == "whole" and not artifacts[entry.artifact].verified:
         yield differs("integrity", "an artifact whose digest was recomputed", entry.integrity)
+        return
+    of_such = ("record", "stated") if entry.artifact.endswith(".whl") else ("whole", "prefix", "stated")
+    if entry.standing != "recorded" and entry.integrity not in of_such:
+        yield differs("integrity", " or ".join(of_such), entry.integrity)
 
 
 # The receipt gate
