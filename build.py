@@ -97,6 +97,10 @@ def _verb(work: Callable[..., None]) -> Callable[..., None]:
 
         said = _Said(as_json=as_json)
         try:
+            if sys.flags.optimize > 1:
+                raise UsageError.at(
+                    "python -OO", "expected docstrings, which are published, found them dropped", "Run it without -OO."
+                )
             work(Project(root.absolute()), said, **options)
         except EvidenceError as error:
             said.wrong(error.problems, error.exit_code)
@@ -200,6 +204,8 @@ def verify(project: Project, said: _Said, target: str | None, require_bytes: boo
     elif target.startswith(("https://", "http://")):
         from site_builder import fetching
 
+        if not _host(target):
+            raise UsageError.at(target, "expected an address, found one without a host", "Correct the address.")
         base, policy = target.rstrip("/"), _policy(trust)
         _check_site(project, said, None, lambda path: fetching.read_url(f"{base}/{path}", policy), "the published site")
     elif Path(target).is_dir():
@@ -213,6 +219,15 @@ def verify(project: Project, said: _Said, target: str | None, require_bytes: boo
         raise UsageError.at(
             target, "expected a built folder, an address or a saved receipt, found none", "Name one that exists."
         )
+
+
+def _host(url: str) -> str | None:
+    from urllib.parse import urlsplit
+
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
 
 
 def _check_site(

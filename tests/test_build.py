@@ -383,6 +383,8 @@ def test_hostile_names_and_bytes_end_in_messages(root):
         (["why", "memory/1/2/3"], "memory/1/2/3: expected something that stands in a receipt, found nothing"),
         (["impact", "nothing"], "nothing: expected something that stands in a receipt, found nothing of that name\n"),
         (["verify", "nowhere"], "nowhere: expected a built folder, an address or a saved receipt, found none\n"),
+        (["verify", "http://"], "http://: expected an address, found one without a host\n    Correct the address.\n"),
+        (["verify", "https://[::1"], "https://[::1: expected an address, found one without a host\n"),
         (["publish"], "Usage: "),
         (["build", "--no-such"], "Usage: "),
     ],
@@ -683,3 +685,16 @@ def test_a_port_that_is_taken(root):
         "    End what listens there, or name another one: --port 0 takes one that is free.\n"
     ) == said.stderr
     assert not (root / "dist").exists()
+
+
+def test_without_docstrings():
+    """Docstrings are published, so that Python is not asked to drop them."""
+    process = subprocess.run(
+        [sys.executable, "-OO", "build.py"], cwd=_HERE, capture_output=True, text=True, check=False
+    )
+
+    assert (
+        2,
+        "",
+        "python -OO: expected docstrings, which are published, found them dropped\n    Run it without -OO.\n",
+    ) == (process.returncode, process.stdout, process.stderr)
