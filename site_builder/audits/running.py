@@ -288,7 +288,7 @@ class _Run:
             value = _as_value(seen.value, entry)
         except ReadingError as error:
             if entry.otherwise == UNKNOWN:
-                return self._unknown(entry, source, address, error.problem)
+                return self._unknown(entry, source, address, error.recorded)
             self._problem(
                 entry, f"{address}: {source.id}: {error.problem}", "Look at what changed upstream, and mend the reader."
             )

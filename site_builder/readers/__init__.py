@@ -51,9 +51,11 @@ class Searched:
 class ReadingError(Exception):
     """The reader could not answer. `problem` is a sentence without the source's name; the audit adds that."""
 
-    def __init__(self, problem: str) -> None:
+    def __init__(self, problem: str, recorded: str | None = None) -> None:
         super().__init__(problem)
         self.problem = problem
+        self.recorded = problem if recorded is None else recorded
+        """The same without what the source says near by: a receipt holds no text of a source."""
 
 
 class NotOneError(ReadingError):
@@ -66,8 +68,10 @@ class NotOneError(ReadingError):
             shown = ", ".join(str(place) for place in found[:8])
             there = f"found {len(found)} ({places} {shown}{', …' if len(found) > 8 else ''})"
         else:
-            there = "found none" + (f" (near: {', '.join(near[:3])})" if near else "")
-        super().__init__(f"expected one {looked_for}, {there}")
+            there = "found none"
+        recorded = f"expected one {looked_for}, {there}"
+        hint = f" (near: {', '.join(near[:3])})" if near and not found else ""
+        super().__init__(recorded + hint, recorded)
         self.count = len(found)
 
 
