@@ -263,7 +263,7 @@ def bind_cells(
     desk = _Desk([ledger, *others], links, tools)
     for passage in passages:
         desk.meet(passage)
-    unbound = list(_unbound_words(ledger, vocabulary))
+    unbound = [*_unbound_words(ledger, vocabulary), *_phrased_otherwise(ledger, vocabulary)]
     if problems or desk.problems or unbound:
         raise GuideError(*sorted([*problems, *desk.problems, *unbound], key=_place))
     return BoundCells(
@@ -299,6 +299,21 @@ def _unbound_words(ledger: Ledger, vocabulary: Vocabulary) -> Iterator[Problem]:
                 problem=f"expected words without a figure, found {figure.word!r} in {text!r}",
                 remedy="Say it without the figure, or in a sentence or a cell where it can be bound.",
             )
+
+
+def _phrased_otherwise(ledger: Ledger, vocabulary: Vocabulary) -> Iterator[Problem]:
+    """A phrase that reads as a value may hold no figure but the value's own: it would be a claim that nothing checks."""
+    phrased = {(phrase, cell.value.text): cell for cell in ledger.cells.values() for phrase in cell.phrases}
+    for (phrase, _), cell in phrased.items():
+        bare = replace(cell, phrases=(), value=replace(cell.value, unit="1" if cell.value.unit else ""))
+        for figure in figures(phrase, vocabulary):
+            if not reads(figure.text, bare):
+                of = shown(cell.value)
+                yield Problem(
+                    where=f"evidence/{ledger.audit}/audit.py",
+                    problem=f"expected a phrase for {of} without another figure, found {figure.word!r} in {phrase!r}",
+                    remedy="Word it without the figure, or bind that figure to a value of its own.",
+                )
 
 
 class _Desk:

@@ -592,3 +592,17 @@ def test_a_trigger_holds_no_figure_under_any_name():
         bind_cells(ledger(changed=changed), vocabulary=Vocabulary(), links={}, tools={}, locate=lambda *_: "t:1")
 
     assert "evidence/oom/decision.yaml: expected words without a figure, found '4096'" in str(stopped.value)
+
+
+def test_a_phrase_says_its_own_value():
+    """A phrase may spell its value out, and hold no other figure: as a claim, nothing would check it."""
+    changed = body()
+    changed["observations"][0]["phrases"] = {"32": ["thirty-two heads of the kernel", "fifty GiB"]}
+
+    with pytest.raises(GuideError) as stopped:
+        bind_cells(ledger(changed=changed), vocabulary=Vocabulary(), links={}, tools={}, locate=lambda *_: "t:1")
+
+    assert (
+        "evidence/oom/audit.py: expected a phrase for 32 heads without another figure, found 'fifty' in 'fifty GiB'\n"
+        "    Word it without the figure, or bind that figure to a value of its own."
+    ) == str(stopped.value)
