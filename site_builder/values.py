@@ -39,6 +39,7 @@ MEASURED: Final[frozenset[str]] = frozenset(unit for dimension in _DIMENSIONS fo
 """Units of what is measured or scaled, which prose may round. Everything else is counted and is exact."""
 
 _EXACT = Context(prec=60, traps=[Inexact, InvalidOperation, DivisionByZero, Overflow])
+_LONE = re.compile("[\ud800-\udfff]")
 _UNIT = re.compile(r"1|%|[A-Za-z][A-Za-z0-9/-]*")
 
 
@@ -205,12 +206,18 @@ def number(value: str | int | Decimal, unit: str = "1", expression: Expression =
 
 def word(value: str, kind: Kind = "word", expression: Expression = "") -> Value:
     """Return a word: a token, a version, a date or a digest, as it was read."""
-    return Value(value, kind, "", expression)
+    return Value(_text(value), kind, "", expression)
 
 
 def words(values: Iterable[str], expression: Expression = "") -> Value:
     """Return a list of words in its own order."""
-    return Value(tuple(values), "words", "", expression)
+    return Value(tuple(map(_text, values)), "words", "", expression)
+
+
+def _text(value: str) -> str:
+    if _LONE.search(value):
+        raise ValueRefused("half of a surrogate pair is no text")
+    return value
 
 
 def truth(value: bool | Literal["unknown"], expression: Expression = "") -> Value:

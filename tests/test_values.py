@@ -436,3 +436,11 @@ def test_every_operation_is_tried_here():
 
     assert set(values.OPERATIONS) == tried
     assert "" == unit_name("1", Decimal(2))
+
+
+def test_half_of_a_surrogate_pair():
+    """What can't be written is no value: an upstream's JSON may hold it."""
+    with pytest.raises(ValueRefused, match="half of a surrogate pair is no text"):
+        word("x\ud800")
+    with pytest.raises(ValueRefused, match="half of a surrogate pair is no text"):
+        values.words(["x", "\udfff"])
