@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from site_builder.project import Exchanged, Project, Writer
     from site_builder.receipts import Ledger
     from site_builder.site import Site
-    from site_builder.units import Standing, Unit
+    from site_builder.units import Carried, Unit
     from site_builder.verification import Verified
 
 _VERDICTS = {0: "verified", 1: "wrong", 2: "usage", 3: "could not tell", 4: "needs a person"}
@@ -134,16 +134,16 @@ def _build(project: Project, writer: Writer, said: _Said, *, require_bytes: bool
     inputs = project.inputs()
     keys = Keys(inputs, require_bytes=require_bytes)
     earlier = project.carried() if cache else {}
-    standing = keys.standing(earlier, project.served)
+    carried = keys.carried(earlier, project.served)
     paths = [path for unit in earlier.values() for path in unit.files]
-    if standing.site and project.serves(paths):
-        _say_verified(said, standing.audits, len(standing.guides))
+    if carried.site and project.serves(paths):
+        _say_verified(said, carried.audits, len(carried.guides))
         writer.report(said.facts["sources"])
         _say_site(said, Exchanged(written=0, kept=len(paths), removed=0))
         return
     from site_builder import site, verification
 
-    settings, verified = _verified(inputs, require_bytes=require_bytes, standing=standing)
+    settings, verified = _verified(inputs, require_bytes=require_bytes, carried=carried)
     audits = verification.audit_units(verified, keys)
     publication = verification.publication(inputs, settings, verified, keys, project.served)
     units: dict[str, Unit] = {}
@@ -160,9 +160,7 @@ def _say_site(said: _Said, done: Exchanged) -> None:
     said.lines.append(f"dist/: {files} files, {done.written} of them new, {done.removed} removed")
 
 
-def _verified(
-    inputs: Inputs, *, require_bytes: bool = False, standing: Standing | None = None
-) -> tuple[Site, Verified]:
+def _verified(inputs: Inputs, *, require_bytes: bool = False, carried: Carried | None = None) -> tuple[Site, Verified]:
     """Pass the three gates under the site's own settings."""
     from decimal import Decimal
 
@@ -175,7 +173,7 @@ def _verified(
         vocabulary=Vocabulary.of(settings.names, inputs.site.where, site.RESERVED_IDS),
         floor=Decimal(settings.coverage_floor),
     )
-    return settings, verification.verify(inputs, rules, require_bytes=require_bytes, standing=standing or NOTHING)
+    return settings, verification.verify(inputs, rules, require_bytes=require_bytes, carried=carried or NOTHING)
 
 
 def _say_verified(said: _Said, audits: Mapping[str, Unit], guides: int) -> None:

@@ -88,7 +88,7 @@ def _with_clock(clock: Clock) -> None:
         (project, "read_inputs", "read"),
         (verification, "snapshot_gate", "hold sources"),
         (units.Keys, "__init__", "stand"),
-        (units.Keys, "standing", "stand"),
+        (units.Keys, "carried", "stand"),
         (verification, "receipt_gate", "hold receipts"),
         (checking, "sound", "open receipts"),
         (verification, "computed", "run audits"),

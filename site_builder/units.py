@@ -112,15 +112,15 @@ class Keys:
         self._audits[name] = key
         return key
 
-    def guide(self, slug: str, on: Iterable[str]) -> Digest:
+    def guide(self, slug: str, on: Collection[str]) -> Digest:
         """Return the key of a guide that stands on these audits, whose own keys are known."""
         return inputs_digest({"kind": "guide", "slug": slug, "text": self._guides[slug], **self._page(on)})
 
-    def receipt(self, name: str, on: Iterable[str]) -> Digest:
+    def receipt(self, name: str, on: Collection[str]) -> Digest:
         """Return the key of a receipt's page that stands on these audits, but for the guides that it names."""
         return inputs_digest({"kind": "receipt", "name": name, **self._page(on)})
 
-    def _page(self, on: Iterable[str]) -> Mapping[str, str]:
+    def _page(self, on: Collection[str]) -> Mapping[str, str]:
         every = inputs_digest(dict.fromkeys(self._inputs.audits, "")) if EVERY in on else ""
         known = {f"audit {name}": self._audits.get(name, "none") for name in on}
         return {"pages": self._pages, "every": every, **known}
@@ -137,7 +137,7 @@ class Keys:
             }
         )
 
-    def standing(self, earlier: Mapping[str, Unit], served: Served) -> Standing:
+    def carried(self, earlier: Mapping[str, Unit], served: Served) -> Carried:
         """Return which units of an earlier build stand: by their keys, and by their files as they are served."""
         audits = {
             name: unit
@@ -165,7 +165,7 @@ class Keys:
         all_stand = len(earlier) == len(audits) + len(guides) + len(receipts) + 1 and not waiting
         if whole and not (all_stand and self.site() == whole.key and _as_filed(whole, served)):
             whole = None
-        return Standing(audits=audits, guides=guides, receipts=receipts, site=whole)
+        return Carried(audits=audits, guides=guides, receipts=receipts, site=whole)
 
     def _stands(self, name: str, audit: AuditInputs, unit: Unit) -> bool:
         try:
@@ -179,7 +179,7 @@ class Keys:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Standing:
+class Carried:
     """The units that stand as an earlier build left them."""
 
     audits: Mapping[str, Unit] = field(default_factory=dict)
@@ -192,7 +192,7 @@ class Standing:
     """Where nothing at all has changed."""
 
 
-NOTHING: Final = Standing()
+NOTHING: Final = Carried()
 """What stands without an earlier build."""
 
 

@@ -48,7 +48,7 @@ from site_builder.sources import (
     read_lock,
     read_sources,
 )
-from site_builder.units import EVERY, NOTHING, Keys, Lazy, Served, Standing, Unit
+from site_builder.units import EVERY, NOTHING, Carried, Keys, Lazy, Served, Unit
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -477,7 +477,7 @@ class Words:
     on: tuple[str, ...]
 
 
-def claim_gate(inputs: Inputs, ledgers: Mapping[str, Ledger], rules: Rules, standing: Standing = NOTHING) -> Claimed:
+def claim_gate(inputs: Inputs, ledgers: Mapping[str, Ledger], rules: Rules, carried: Carried = NOTHING) -> Claimed:
     """Return all prose met with its receipts, once every binding resolves and every claim reads as its value.
 
     Prose of units that stand is not read again.
@@ -504,7 +504,7 @@ def claim_gate(inputs: Inputs, ledgers: Mapping[str, Ledger], rules: Rules, stan
     written = {**inputs.pages, **inputs.policies}
     gathered(
         (
-            *(partial(guide, slug, file) for slug, file in inputs.guides.items() if slug not in standing.guides),
+            *(partial(guide, slug, file) for slug, file in inputs.guides.items() if slug not in carried.guides),
             *(partial(page, slug, file) for slug, file in written.items()),
             *(partial(_named_once, slug, inputs) for slug in inputs.pages if slug in inputs.policies),
         )
@@ -513,7 +513,7 @@ def claim_gate(inputs: Inputs, ledgers: Mapping[str, Ledger], rules: Rules, stan
     current = [
         f"{name}@{found[0]}"
         for name, audit in inputs.audits.items()
-        if name not in standing.receipts and (found := newest(audit))
+        if name not in carried.receipts and (found := newest(audit))
     ]
     gathered(partial(tables, pin) for pin in dict.fromkeys((*current, *pinned)) if pin in ledgers)
     return Claimed(guides=guides, pages=pages, cells=cells)
@@ -644,10 +644,10 @@ class Verified:
     """By slug, without those that stand."""
     pages: Mapping[str, Bound]
     cells: Mapping[str, Words]
-    standing: Standing
+    carried: Carried
 
 
-def verify(inputs: Inputs, rules: Rules, *, require_bytes: bool = False, standing: Standing = NOTHING) -> Verified:
+def verify(inputs: Inputs, rules: Rules, *, require_bytes: bool = False, carried: Carried = NOTHING) -> Verified:
     """Return what the site is made from, once all three gates hold, one after the other.
 
     What stands from an earlier build is taken as it was found there.
@@ -655,7 +655,7 @@ def verify(inputs: Inputs, rules: Rules, *, require_bytes: bool = False, standin
     Raises:
         EvidenceError: with everything that is wrong in the first gate that does not hold.
     """
-    names = [name for name in audit_names(inputs) if name not in standing.audits]
+    names = [name for name in audit_names(inputs) if name not in carried.audits]
     held = snapshot_gate(inputs, names, require_bytes=require_bytes)
     log = publications.read(inputs.log.body, inputs.log.where)
     opened: dict[str, Ledger] = {}
@@ -664,7 +664,7 @@ def verify(inputs: Inputs, rules: Rules, *, require_bytes: bool = False, standin
         f"{audit.name}@{version}": file for audit in inputs.audits.values() for version, file in audit.receipts.items()
     }
     ledgers = Lazy(files, lambda pin: receipts.opened(files[pin].body, files[pin].where), opened)
-    claimed = claim_gate(inputs, ledgers, rules, standing)
+    claimed = claim_gate(inputs, ledgers, rules, carried)
     return Verified(
         held=held,
         ledgers=ledgers,
@@ -672,14 +672,14 @@ def verify(inputs: Inputs, rules: Rules, *, require_bytes: bool = False, standin
         guides=claimed.guides,
         pages=claimed.pages,
         cells=claimed.cells,
-        standing=standing,
+        carried=carried,
     )
 
 
 def audit_units(verified: Verified, keys: Keys | None = None) -> Mapping[str, Unit]:
     """Return what the first two gates found of each audit, by name; `keys` know their keys from now on."""
     made = {name: _audit_unit(name, held, keys) for name, held in verified.held.items()}
-    found = {**verified.standing.audits, **made}
+    found = {**verified.carried.audits, **made}
     return dict(sorted(found.items()))
 
 
@@ -755,7 +755,7 @@ def publication(
 
 def _guide_pages(inputs: Inputs, verified: Verified, keys: Keys | None) -> Iterator[GuidePage | Kept]:
     for slug in inputs.guides:
-        if (unit := verified.standing.guides.get(slug)) is not None:
+        if (unit := verified.carried.guides.get(slug)) is not None:
             yield Kept(name=slug, unit=unit)
         elif (bound := verified.guides.get(slug)) is not None:
             words = {pin: verified.cells[pin] for pin in bound.ledgers}
@@ -791,7 +791,7 @@ def _audit_page(
             on=words.on,
         )
 
-    unit = verified.standing.receipts.get(name)
+    unit = verified.carried.receipts.get(name)
     return Kept(name=name, unit=unit, again=made) if unit else made()
 
 
@@ -806,7 +806,7 @@ def _named(cell: object) -> Sequence[str]:
 
 def _corrections(verified: Verified, pin: str) -> Iterator[Correction]:
     """What an audit's own table of corrections says, but for the guide that says it now."""
-    unit = verified.standing.receipts.get(pin.rpartition("@")[0])
+    unit = verified.carried.receipts.get(pin.rpartition("@")[0])
     if unit is not None:
         yield from map(Correction.kept, unit.said["corrections"])
         return

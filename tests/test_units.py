@@ -269,15 +269,15 @@ def test_what_stands_is_not_done_again(root):
     _written(root, "content/guides/shelf.md", lambda text: text + "\nIt stands.\n")
     project = Project(root)
     inputs = project.inputs()
-    standing = Keys(inputs).standing(project.carried(), project.served)
+    carried = Keys(inputs).carried(project.carried(), project.served)
     rules = verification.Rules(vocabulary=Vocabulary(), floor=Decimal(0))
-    verified = verification.verify(inputs, rules, standing=standing)
+    verified = verification.verify(inputs, rules, carried=carried)
 
     assert (["cache", "shelf"], ["cache"], ["cache", "shelf"], None) == (
-        list(standing.audits),
-        list(standing.guides),
-        list(standing.receipts),
-        standing.site,
+        list(carried.audits),
+        list(carried.guides),
+        list(carried.receipts),
+        carried.site,
     )
     assert ({}, ["shelf"]) == (verified.held, list(verified.guides))
     assert 3 == _ran(root)["written"]  # the guide, the manifest, the sums
@@ -435,9 +435,9 @@ def test_a_page_whose_file_is_another(issued):
     page = Filed(bytes=3, digest=Digest.of(body))
     earlier = {"guide shelf": Unit(key=keys.guide("shelf", []), files={"a": page})}
 
-    assert ["shelf"] == list(keys.standing(earlier, lambda _path: body).guides)
-    assert [{}, {}, {}] == [keys.standing(earlier, {"a": other}.get).guides for other in (None, b"<p", b"<q>")]
-    assert NOTHING == units.Standing() == keys.standing({}, lambda _path: None)
+    assert ["shelf"] == list(keys.carried(earlier, lambda _path: body).guides)
+    assert [{}, {}, {}] == [keys.carried(earlier, {"a": other}.get).guides for other in (None, b"<p", b"<q>")]
+    assert NOTHING == units.Carried() == keys.carried({}, lambda _path: None)
 
 
 def test_made_when_asked_for():
