@@ -84,7 +84,12 @@ def test_nothing_is_wrong_with_it(net):
     store = Shelf()
 
     report = fetch(
-        found("demo/kernel.py"), Lock(audit="demo"), store, net.policy(limits=LIMITS), now="x", read_file=_no_file
+        found("demo/kernel.py"),
+        Lock(audit="demo"),
+        store,
+        net.policy(limits=LIMITS),
+        now="2026-12-01T12:00:00Z",
+        read_file=_no_file,
     )
 
     assert 0 == report.exit_code
@@ -276,7 +281,7 @@ def test_wheel_whose_directory_is_larger_than_the_last_mebibyte(net):
         Lock(audit="demo"),
         Shelf(),
         net.policy(limits=replace(LIMITS, entries=10_000, member_bytes=2_000_000)),
-        now="x",
+        now="2026-12-01T12:00:00Z",
         read_file=_no_file,
     )
 
@@ -291,7 +296,7 @@ def test_wheel_of_more_than_is_allowed(net):
         Lock(audit="demo"),
         Shelf(),
         net.policy(limits=replace(LIMITS, archive_bytes=1_000_000)),
-        now="x",
+        now="2026-12-01T12:00:00Z",
         read_file=_no_file,
     )
 
@@ -386,7 +391,7 @@ def test_sdist_that_is_another_than_the_index_states(net):
         Lock(audit="demo"),
         store,
         net.policy(limits=LIMITS),
-        now="x",
+        now="2026-12-01T12:00:00Z",
         read_file=_no_file,
     )
 
@@ -408,7 +413,7 @@ def test_index_states_another_size(net):
         Lock(audit="demo"),
         Shelf(),
         net.policy(limits=LIMITS),
-        now="x",
+        now="2026-12-01T12:00:00Z",
         read_file=_no_file,
     )
 
@@ -429,7 +434,7 @@ def test_sdist_of_two_gzip_streams(net):
         Lock(audit="demo"),
         Shelf(),
         net.policy(limits=LIMITS),
-        now="x",
+        now="2026-12-01T12:00:00Z",
         read_file=_no_file,
     )
 
@@ -447,7 +452,12 @@ def test_wheel_made_by_another_writer(net):
     net.release(WHEEL, out.getvalue())
 
     report = fetch(
-        found("demo/kernel.py"), Lock(audit="demo"), Shelf(), net.policy(limits=LIMITS), now="x", read_file=_no_file
+        found("demo/kernel.py"),
+        Lock(audit="demo"),
+        Shelf(),
+        net.policy(limits=LIMITS),
+        now="2026-12-01T12:00:00Z",
+        read_file=_no_file,
     )
 
     assert ((), digest_of(KERNEL)) == (report.problems, report.lock.entries[0].digest)
