@@ -131,7 +131,7 @@ def test_one_name_in_several_branches() -> None:
     assert "engine.base:Flat" == resolved(ENGINE, "engine.models:Deep", world("three")).name
     assert sound(one.trail, ENGINE)
     assert sound(three.trail, ENGINE)
-    assert ("engine/base.py", one.trail[-1]) == (three.path, one.seen)
+    assert ("engine/base.py", one.trail[-1].after(*one.trail[:-1])) == (three.path, one.seen)
 
 
 def test_branch_that_raises() -> None:
@@ -798,3 +798,32 @@ def test_files_of_any_shape(one: list[str], other: list[str]) -> None:
                 assert sound(found.trail, files)
                 assert found is found.mro[0]
                 found.instantiates("A")
+
+
+# What an audit makes of it
+
+
+def test_decorator_of_a_base() -> None:
+    """A decorator above a base counts, one that goes by another name does, too; a control is the same search elsewhere."""
+    files = {**ENGINE, "engine/sub.py": "from engine.base import Inner\nclass Sub(Inner): ...\n"}
+    marked = resolved(files, "engine.sub:Sub").bearing("engine.compiling:compiled")
+    bare = resolved(ENGINE, "engine.base:Base").bearing("engine.compiling:compiled")
+
+    size = len(files["engine/sub.py"]) + len(files["engine/base.py"])
+    assert (1, 2, size) == (marked.found, marked.definitions, marked.bytes)
+    assert (0, {"path": "engine/base.py", "line": 13, "lastLine": 13}) == (bare.found, bare.at)
+    assert marked == bare.against(marked).control
+    assert marked.matcher == bare.matcher
+
+
+def test_answer_led_there_by_steps() -> None:
+    """What was met before an answer stands before it: the entry of a registry, then the way from there."""
+    tree = tree_of({**ENGINE, "engine/registry.py": "MODELS = {'deep': ('models', 'Deep')}\n"})
+    entry = tree.module("engine/registry.py").entry("MODELS", "deep")
+    deep = tree.resolve("engine.models:Deep", ONE)
+    assert isinstance(deep, Class)
+    found = deep.seen.after(entry.hop("entry"))
+
+    assert ["entry", "branch", "import"] == [hop.step for hop in found.trail]
+    assert ("engine/registry.py", 1) == (found.trail[0].path, found.trail[0].at["line"])
+    assert sound(found.trail, {**ENGINE, "engine/registry.py": "MODELS = {'deep': ('models', 'Deep')}\n"})

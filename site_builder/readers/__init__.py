@@ -23,29 +23,69 @@ class Seen:
 
     `at` is what a person needs to find it without this software: `{"line": 61, "lastLine": 61}` (the region is those whole
     lines, newline included, so that `sed -n 61p FILE | sha256sum` checks it), `{"pointer": "/a/b"}` (the region is the
-    whole file), or `{"section": ".text", "address": "0x1f3a0", "bytes": "85c0…"}` (the region is those bytes).
+    whole file), or `{"section": ".text", "address": "0x1f3a0", "bytes": "85c0…"}` (the region is those bytes). In a tree,
+    `path` says in which of its files. `trail` are the steps that led there, first to last.
     """
 
     value: Plain
     at: Mapping[str, str | int]
     region: str
+    trail: tuple[Hop, ...] = ()
 
     def read_as(self, value: Plain) -> Seen:
         """Return the same place under the name that the audit gives to what stands there."""
         return replace(self, value=value)
+
+    def after(self, *hops: Hop) -> Seen:
+        """Return the same, led there by these steps before its own."""
+        return replace(self, trail=(*hops, *self.trail))
+
+    def hop(self, name: str) -> Hop:
+        """Return it as one step of a trail."""
+        return Hop(value=self.value, at=self.at, region=self.region, step=name)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hop(Seen):
+    """One step on the way to an answer.
+
+    `step` says what was met there: `import` (the value is `module:name`, or the module), `alias` (what is assigned),
+    `branch` (a condition that the world decided), `class`, `function` (the qualified name), `decorator`, `attribute`,
+    `instance` (what is called), `raise`, or what an audit calls it.
+    """
+
+    step: str
+
+    @property
+    def path(self) -> str:
+        """The file within the artifact."""
+        return str(self.at["path"])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Searched:
     """What a search over a whole source found: with nothing found, an absence, as wide as `bytes` and `definitions` say.
 
-    The same matcher must find something on a control, or the search proves nothing.
+    The same matcher must find something on a control, or the search proves nothing. `at` is the place that was searched,
+    where it is less than a source, and `trail` what led there.
     """
 
     matcher: str
     bytes: int
     definitions: int
     found: int
+    at: Mapping[str, str | int] | None = None
+    region: str | None = None
+    trail: tuple[Hop, ...] = ()
+    control: Searched | None = None
+
+    def against(self, control: Searched) -> Searched:
+        """Return the search with its control, which the same matcher was put to in the same source."""
+        return replace(self, control=control)
+
+    def after(self, *hops: Hop) -> Searched:
+        """Return the same, led there by these steps before its own."""
+        return replace(self, trail=(*hops, *self.trail))
 
 
 class ReadingError(Exception):

@@ -37,9 +37,12 @@ _COLLECTIONS = ("tuple", "list", "set", "frozenset")
 _PLACES_AT_MOST = 1000
 
 
-def read(body: bytes) -> Module:
-    """Return the module; whether it parses is told by the first question put to it."""
-    return Module(body)
+def read(body: bytes, path: str | None = None) -> Module:
+    """Return the module; whether it parses is told by the first question put to it.
+
+    With a path, what is seen says in which file of its tree.
+    """
+    return Module(body, path)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -442,11 +445,12 @@ class Function(_Scope):
 class Module(_Scope):
     """One Python source, parsed once."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, path: str | None = None) -> None:
         problem = syntax.unreadable(body)
         root = syntax.parse(b"" if problem else body)
         super().__init__(self, root, "the module")
         self.body = body
+        self._in: dict[str, str | int] = {} if path is None else {"path": path}
         self._problem = problem or syntax.broken(root)
 
     @property
@@ -630,7 +634,7 @@ class Module(_Scope):
             end -= 1
         start = min(start, first or start)
         region = digest_of(lines_region(self.body, start, end))
-        return Seen(value=value, at={"line": start, "lastLine": end}, region=region)
+        return Seen(value=value, at={**self._in, "line": start, "lastLine": end}, region=region)
 
     def _searched(self, kind: str, matcher: dict[str, str]) -> tuple[list[Node], str]:
         match kind, matcher:

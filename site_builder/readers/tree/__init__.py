@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from site_builder.readers import NotOneError, ReadingError, python
+from site_builder.readers import Hop, NotOneError, ReadingError, python
 from site_builder.readers.tree.classes import Attribute, Class, Decorator, Found, Function, _made
-from site_builder.readers.tree.files import Files, Hop, MissingError
+from site_builder.readers.tree.files import Files, MissingError
 from site_builder.readers.tree.names import External, Names, RaisesError, World
 
 __all__ = [
@@ -72,8 +72,12 @@ class Tree:
         if not self._files.exists(path):
             raise NotOneError(f"file {path} in the artifact", [])
         if path not in self._modules:
-            self._modules[path] = python.read(self._files.file(path).body)
+            self._modules[path] = python.read(self._files.file(path).body, path)
         return self._modules[path]
+
+    def exists(self, path: str) -> bool:
+        """Tell whether the artifact has a file."""
+        return self._files.exists(path)
 
     @property
     def used(self) -> tuple[str, ...]:

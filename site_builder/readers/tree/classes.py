@@ -13,8 +13,8 @@ from typing import Final, TypeAlias, TypeVar
 
 from tree_sitter import Node
 
-from site_builder.readers import NotOneError, Plain, UnknownError, python, syntax
-from site_builder.readers.tree.files import Hop, MissingError
+from site_builder.readers import Hop, NotOneError, Plain, Searched, Seen, UnknownError, python, syntax
+from site_builder.readers.tree.files import MissingError
 from site_builder.readers.tree.names import Definition, External, Live, Names, Submodule, parameters
 
 _DEPTH_AT_MOST = 50
@@ -55,9 +55,9 @@ class _Defined:
         self.trail = definition.trail
 
     @property
-    def seen(self) -> Hop:
-        """The definition itself: decorators to header."""
-        return self.trail[-1]
+    def seen(self) -> Seen:
+        """The definition itself, decorators to header, under its qualified name, and what led there."""
+        return self.trail[-1].after(*self.trail[:-1])
 
     @property
     def path(self) -> str:
@@ -115,7 +115,7 @@ class Function(_Defined):
         Raises:
             NotOneError: its name is bound in several places.
         """
-        return python.read(self._file.body).function(self.name.partition(":")[2])
+        return python.read(self._file.body, self.path).function(self.name.partition(":")[2])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -183,6 +183,27 @@ class Class(_Defined):
         if merged is None:
             raise UnknownError(f"{self.path}: the bases of {self.name} have no common order")
         return [self, *merged]
+
+    def bearing(self, decorator: str) -> Searched:
+        """Return how many decorators of this qualified name stand above the class and those that it inherits from.
+
+        Raises:
+            UnknownError: what one of the decorators or the bases is, is computed.
+            MissingError: a file on the way was not fetched.
+        """
+        classes = [one for one in self.mro if isinstance(one, Class)]
+        above = [found for one in _together(classes, lambda one: one.decorators) for found in one]
+        files = {one.path: len(one._file.body) for one in classes}
+        place = self.trail[-1]
+        return Searched(
+            matcher=f"decorator {decorator} above a class or its bases",
+            bytes=sum(files.values()),
+            definitions=len(classes),
+            found=sum(found.name == decorator for found in above),
+            at=place.at,
+            region=place.region,
+            trail=self.trail[:-1],
+        )
 
     def attribute(self, name: str) -> Attribute:
         """Return what the first class in the order binds a name to in its body.

@@ -8,25 +8,8 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from site_builder.readers import Plain, ReadingError, Seen, UnknownError, digest_of, lines_region, syntax
+from site_builder.readers import Hop, Plain, ReadingError, UnknownError, digest_of, lines_region, syntax
 from site_builder.readers.conditions import Condition
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Hop(Seen):
-    """One step on the way to an answer; `at` says the path, too.
-
-    `step` is `import` (the value is `module:name`, or the module), `alias` (what is assigned), `branch` (a condition that
-    the world decided), `class`, `function` (the qualified name), `decorator`, `attribute`,
-    `instance` (what is called) or `raise`.
-    """
-
-    step: str
-
-    @property
-    def path(self) -> str:
-        """The file within the artifact."""
-        return str(self.at["path"])
 
 
 class MissingError(ReadingError):

@@ -15,9 +15,9 @@ from typing import Final, TypeAlias
 
 from tree_sitter import Node
 
-from site_builder.readers import NotOneError, Plain, ReadingError, UnknownError, python, syntax
+from site_builder.readers import Hop, NotOneError, Plain, ReadingError, UnknownError, python, syntax
 from site_builder.readers.conditions import Condition, Facts, conditions_of, possible
-from site_builder.readers.tree.files import File, Files, Hop
+from site_builder.readers.tree.files import File, Files
 
 _HOPS_AT_MOST = 60
 """Imports in a circle have no end; the longest way met has nine hops."""
