@@ -660,6 +660,29 @@ def test_log_call_with_an_interpolation() -> None:
     assert "line 3 holds no plain string: f'Padding {a} heads'" == caught.value.problem
 
 
+def test_log_calls_told_apart() -> None:
+    """Several logger calls whose messages begin alike are told apart by what they stand under."""
+    body = (
+        b"def f(a):\n    if a:\n        log.info('took %.2f s (compiling %s)', t, a)\n"
+        b"    else:\n        log.info('took %.2f s', t)\n"
+    )
+    eager = python.read(body).log("took", when=(r"not \(a\)",))
+
+    assert ("took %.2f s", 1) == (eager.format.value, eager.arguments.value)
+    assert {"line": 2, "lastLine": 5} == eager.format.at
+    assert {"line": 2, "lastLine": 3} == python.read(body).log("took", when=("a",)).format.at
+    assert (NotOneError, "expected one log call that begins 'took' in the module, found 2 (lines 3, 5)") == refusal(
+        lambda m: m.log("took"), body
+    )
+    assert (
+        NotOneError,
+        "expected one log call that begins 'took' under b in the module, found none (near: a, not (a))",
+    ) == refusal(lambda m: m.log("took", when=("b",)), body)
+    assert (NotOneError, "expected one log call that begins 'takes' in the module, found none") == refusal(
+        lambda m: m.log("takes", when=("a",)), body
+    )
+
+
 def test_enumeration_of_computed_values() -> None:
     """A member whose value a run would choose makes the enumeration unknown."""
     assert (UnknownError, "line 2 is no literal: auto()") == refusal(

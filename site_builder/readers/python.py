@@ -93,6 +93,8 @@ class Log:
     conditions: Seen
     _module: Module
     _message: Node
+    _from: int | None
+    """The line the format's region begins at, where conditions told the call from others."""
 
     @property
     def format(self) -> Seen:
@@ -101,7 +103,7 @@ class Log:
         Raises:
             UnknownError: it is an f-string.
         """
-        return self._module._seen(self._module._literal(self._message, names=False), self._message)
+        return self._module._seen(self._module._literal(self._message, names=False), self._message, self._from)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -253,24 +255,31 @@ class _Scope:
             raise NotOneError(f"call of {name} in {self._title}", lines, syntax.near_misses(name, others))
         return found[0]
 
-    def log(self, prefix: str) -> Log:
+    def log(self, prefix: str, *, when: Sequence[str] = ()) -> Log:
         """Return the one logger call whose message begins so.
 
         Raises:
             NotOneError: there is none, or several.
         """
-        found, others = [], []
+        found: dict[int, tuple[Node, Node]] = {}
+        others = []
         for node in self._nodes("call"):
             message = syntax.log_message(node, self._module.body)
             if message is not None:
                 start = syntax.literal_start(message, self._module.body)
-                found.append((node, message)) if start.startswith(prefix) else others.append(start)
-        if len(found) != 1:
+                if start.startswith(prefix):
+                    found[node.id] = (node, message)
+                else:
+                    others.append(start)
+        wanted, first = f"log call that begins {prefix!r}", None
+        nodes = [node for node, _ in found.values()]
+        if when and found:
+            chosen, first = self._chosen(nodes, wanted, when, None)
+            nodes = [chosen]
+        if len(nodes) != 1:
             near = [syntax.shortened(text) for text in syntax.near_misses(prefix, others)]
-            raise NotOneError(
-                f"log call that begins {prefix!r} in {self._title}", syntax.lines_of([n for n, _ in found]), near
-            )
-        node, message = found[0]
+            raise NotOneError(f"{wanted} in {self._title}", syntax.lines_of(nodes), near)
+        node, message = found[nodes[0].id]
         given = [
             item for item in syntax.children(syntax.field_of(node, "arguments")) if item.type != "keyword_argument"
         ]
@@ -283,6 +292,7 @@ class _Scope:
             conditions=self._conditions_seen(node),
             _module=self._module,
             _message=message,
+            _from=first,
         )
 
     def assigned(self, name: str, *, when: Sequence[str] = (), given: Facts | None = None) -> Seen:
