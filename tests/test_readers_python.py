@@ -457,6 +457,34 @@ def test_search_with_its_scope(kind: str, matcher: dict[str, str], said: str, fo
 @pytest.mark.parametrize(
     ("body", "found"),
     [
+        (b"config.mode = 1\n", 1),
+        (b"def f(config):\n  config.inner.mode = 1\n", 1),
+        (b"class C:\n  def f(self):\n    if a:\n      self.mode = 1\n    self.mode += 1\n", 2),
+        (b"a.mode, b.mode = 1, 2\n", 2),
+        (b"a.mode: int = 1\n", 1),
+        (b"for a.mode in b: pass\n", 1),
+        (b"del a.mode\n", 1),
+        (b"x = [0 for a.mode in b]\n", 1),
+        (b"a.mode: int\n", 0),
+        (b"mode = 1\n", 0),
+        (b"a.modes = b.mode\n", 0),
+        (b"a[b.mode] = 1\n", 0),
+        (b"a.mode.value = 1\n", 0),
+        (b"f(mode=1)\n", 0),
+        (b"if a.mode == 1: pass\n", 0),
+        (b"# a.mode = 1\n", 0),
+    ],
+)
+def test_assigned_attributes(body: bytes, found: int) -> None:
+    """An attribute counts where it is bound, in whatever scope and of whatever object, and not where it is read."""
+    searched = python.read(body).count("assignment", to="mode")
+
+    assert (found, "assignment to an attribute mode") == (searched.found, searched.matcher)
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
         (b"@compile\nclass A: pass\n", 1),
         (b"@compile(dynamic=True)\nclass A: pass\n", 1),
         (b"@tools.compile\n@other\nclass A: pass\n", 1),

@@ -609,6 +609,7 @@ class Module(_Scope):
         `("class", decorated_by=NAME)`: classes that a decorator of that name, called or bare, stands over.
         `("name", name=NAME)`: the identifier, wherever it stands, attributes included; not in comments or strings.
         `("call", of=DOTTED)`: calls of that dotted name as it is written.
+        `("assignment", to=NAME)`: places that bind an attribute of that name, of whatever object; `setattr` is not seen.
         `("string", containing=TEXT)`: string literals that contain the text, adjacent ones taken together.
 
         Raises:
@@ -662,10 +663,24 @@ class Module(_Scope):
                     if self._source(syntax.field_of(node, "function")) == name
                 ]
                 return calls, f"call of {name}"
+            case "assignment", {"to": name, **rest} if not rest:
+                bound = [
+                    node
+                    for node in syntax.of_type(self._node, "attribute")
+                    if self._name(syntax.field_of(node, "attribute")) == name and self._is_bound(node)
+                ]
+                return bound, f"assignment to an attribute {name}"
             case "string", {"containing": text, **rest} if not rest:
                 holding = [node for node in self._strings() if text in syntax.all_text(node, self.body)]
                 return holding, f"string with {text!r}"
         raise ReadingError(f"no search for {kind!r} by {', '.join(sorted(matcher)) or 'nothing'}")
+
+    def _is_bound(self, node: Node) -> bool:
+        """Tell whether a node is bound where it stands, in the innermost scope around it."""
+        path = syntax.path_to(self._node, node)
+        around = syntax.SCOPES | syntax.COMPREHENSIONS
+        inner = max((index for index, step in enumerate(path) if step.type in around), default=0)
+        return syntax.binds(path[inner:])
 
     def _decorators(self, name: str) -> Iterator[Node]:
         """Yield the decorators of classes by that name, with or without what it is an attribute of."""
