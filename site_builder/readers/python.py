@@ -678,9 +678,9 @@ class Module(_Scope):
     def _is_bound(self, node: Node) -> bool:
         """Tell whether a node is bound where it stands, in the innermost scope around it."""
         path = syntax.path_to(self._node, node)
-        around = syntax.SCOPES | syntax.COMPREHENSIONS
-        inner = max((index for index, step in enumerate(path) if step.type in around), default=0)
-        return syntax.binds(path[inner:])
+        inner = max((index for index, step in enumerate(path) if step.type in syntax.SCOPES), default=0)
+        by = path[-2]
+        return syntax.binds(path[inner:]) or (by.type == "for_in_clause" and by.child_by_field_name("left") == node)
 
     def _decorators(self, name: str) -> Iterator[Node]:
         """Yield the decorators of classes by that name, with or without what it is an attribute of."""
