@@ -12,7 +12,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from site_builder.readers import NotOneError, ReadingError, Searched, Seen, UnknownError, python, syntax
+from site_builder.readers import (
+    NotOneError,
+    ReadingError,
+    Searched,
+    Seen,
+    UnknownError,
+    digest_of,
+    python,
+    syntax,
+)
 
 KERNEL = b'''"""A kernel's front; "THRESHOLD" in words is no constant."""
 import os
@@ -452,6 +461,13 @@ def test_search_with_its_scope(kind: str, matcher: dict[str, str], said: str, fo
         assert caught.value.problem.startswith(f"expected no {said}, found {found} (lines ")
     else:
         assert searched == module.absent(kind, **matcher)
+
+
+def test_search_in_a_file_of_a_tree() -> None:
+    """Of a tree it says which file was searched, and the digest of the whole of it."""
+    searched = python.read(KERNEL, "lib/kernel.py").count("name", name="words")
+
+    assert ({"path": "lib/kernel.py"}, digest_of(KERNEL)) == (searched.at, searched.region)
 
 
 @pytest.mark.parametrize(

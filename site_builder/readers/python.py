@@ -618,7 +618,14 @@ class Module(_Scope):
         self._refuse_broken()
         found, said = self._searched(kind, matcher)
         definitions = len(syntax.of_type(self._node, syntax.FUNCTION)) + len(syntax.of_type(self._node, syntax.CLASS))
-        return Searched(matcher=said, bytes=len(self.body), definitions=definitions, found=len(found))
+        return Searched(
+            matcher=said,
+            bytes=len(self.body),
+            definitions=definitions,
+            found=len(found),
+            at=self._in or None,
+            region=digest_of(self.body) if self._in else None,
+        )
 
     def absent(self, kind: str, **matcher: str) -> Searched:
         """Return the search of `count`, once it has found nothing.
