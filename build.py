@@ -310,7 +310,7 @@ def fetch(project: Project, said: _Said, audits: tuple[str, ...], workers: int, 
 def _fetch(project: Project, inputs: Inputs, audit: AuditInputs, workers: int, policy: Policy) -> FetchReport:
     from datetime import UTC, datetime
 
-    from site_builder import fetching, verification
+    from site_builder import audits, fetching, verification
     from site_builder.sources import Lock, read_lock
 
     def read_file(path: str) -> bytes:
@@ -320,8 +320,9 @@ def _fetch(project: Project, inputs: Inputs, audit: AuditInputs, workers: int, p
         return file.body
 
     lock = read_lock(audit.lock.body, audit.lock.where) if audit.lock else Lock(audit=audit.name)
+    sources = verification.sources_of(inputs, audit)
     report = fetching.fetch(
-        verification.sources_of(inputs, audit),
+        sources,
         lock,
         project.store,
         policy,
@@ -330,6 +331,18 @@ def _fetch(project: Project, inputs: Inputs, audit: AuditInputs, workers: int, p
         progress=_progress(audit.name),
         workers=workers,
     )
+    if any(source.tree for source in sources):
+        audited = audits.packages(sources)
+        script, where = audits.load(audit.script.body, audit.script.where, audited), audit.script.where
+        report = fetching.fetch_trees(
+            report,
+            sources,
+            project.store,
+            policy,
+            lambda trees: audits.followed(script, where, trees, audited),
+            progress=_progress(audit.name),
+            workers=workers,
+        )
     _progress_ends()
     return report
 

@@ -654,6 +654,7 @@ def _inputs(files: Mapping[str, str], name: str, stored: Bytes) -> Inputs:
         desk=None,
         lock=None,
         tables={path[7:-5]: file(path) for path in sorted(files) if path.startswith("tables/")},
+        fixture_list=None,
         fixtures={},
         tools={},
         receipts={},

@@ -39,7 +39,7 @@ from site_builder.records import Record, loaded, validated
 from site_builder.values import plain, shown
 
 SECTIONS: Final = (
-    *("sources", "artifacts", "reported", "assumptions", "observations", "absences", "fixtures"),
+    *("sources", "artifacts", "reported", "assumptions", "observations", "absences", "tools", "fixtures", "trials"),
     *("invariants", "boundary", "decision", "limits"),
 )
 """The parts of a receipt's body that an exhibit may show by name, beside its results."""
@@ -591,7 +591,7 @@ class _Desk:
         if any(address == fixture.id for fixture in ledger.receipt.body.fixtures):
             return _exhibit(place, ledger, "fixture", address)
         cell = ledger.cells.get(address)
-        if cell is not None and cell.standing in ("assumption", "reported", "observation", "absence"):
+        if cell is not None and cell.standing in ("assumption", "reported", "observation", "absence", "trial"):
             return _exhibit(place, ledger, "pointer", address)
         if address in SECTIONS:
             return _exhibit(place, ledger, "section", address)

@@ -11,7 +11,7 @@ from typing import TypeVar
 from pydantic import BaseModel, Field, JsonValue, model_validator
 
 from site_builder import records, strict
-from site_builder.audits import DecisionText, WordTable
+from site_builder.audits import DecisionText, FixtureFile, ToolFile, WordTable
 from site_builder.errors import AuditError, Problem
 from site_builder.inputs import AuditInputs, File
 from site_builder.receipts import Id, Reported
@@ -72,6 +72,15 @@ class _DecisionFile(Record):
     reopen: tuple[Mapping[str, str], ...] = Field(min_length=1)
 
 
+class _Fixture(Record):
+    path: str
+    statement: str
+
+
+class _FixturesFile(Record):
+    fixtures: tuple[_Fixture, ...] = Field(min_length=1)
+
+
 class Desk(Record):
     """What the editors' desk recorded of an audit: overlap with other guides, intake, search budget and review."""
 
@@ -104,6 +113,39 @@ def reported(audit: AuditInputs) -> tuple[Reported, ...]:
     if problems:
         raise AuditError(*problems)
     return entries
+
+
+def fixtures(audit: AuditInputs) -> tuple[FixtureFile, ...]:
+    """Return the fixtures in the order in which `fixtures.yaml` tells what each is for.
+
+    Raises:
+        AuditError: it tells of a file that is not there, or not of one that is.
+    """
+    listed = _read(audit.fixture_list, _FixturesFile).fixtures if audit.fixture_list else ()
+    paths = [entry.path for entry in listed]
+    where = (
+        audit.fixture_list.where
+        if audit.fixture_list
+        else audit.script.where.removesuffix("audit.py") + "fixtures.yaml"
+    )
+    # Files of other folders are sources: `sources.yaml` says what they are for.
+    folders = {path.rpartition("/")[0] for path in paths}
+    beside = [path for path in audit.fixtures if path.rpartition("/")[0] in folders]
+    wrong = [f"expected a file fixtures/{path}, found none" for path in paths if path not in audit.fixtures]
+    wrong += [f"expected an entry for fixtures/{path}, found none" for path in beside if path not in paths]
+    wrong += [f"expected each file once, found {path} twice" for path in {*paths} if paths.count(path) > 1]
+    if wrong:
+        remedy = "Write `path` and `statement` for every file of a folder with fixtures, and for no other."
+        raise AuditError(*(Problem(where=where, problem=problem, remedy=remedy) for problem in sorted(wrong)))
+    return tuple(
+        FixtureFile(path=entry.path, statement=entry.statement, body=audit.fixtures[entry.path].body)
+        for entry in listed
+    )
+
+
+def tools(audit: AuditInputs) -> tuple[ToolFile, ...]:
+    """Return the operator tools by name, with their code where they are Python."""
+    return tuple(ToolFile(name=name, body=file.body, where=file.where) for name, file in sorted(audit.tools.items()))
 
 
 def tables(audit: AuditInputs) -> tuple[WordTable, ...]:

@@ -60,6 +60,8 @@ class AuditInputs:
     """`sources.lock`, once `fetch` has run."""
     tables: Mapping[str, File]
     """`tables/<id>.yaml`, by id."""
+    fixture_list: File | None
+    """`fixtures.yaml`: what each fixture is for, where there are any."""
     fixtures: Mapping[str, File]
     """By path below `fixtures/`."""
     tools: Mapping[str, File]

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, JsonValue, model_validator
 from site_builder import records, strict
 from site_builder.errors import ReceiptError
 from site_builder.records import Record
-from site_builder.sources import Artifact, DigestText, Integrity, Mutability, Role, Standing
+from site_builder.sources import Artifact, DigestText, Integrity, Mutability, Role, Standing, TreeMember
 from site_builder.values import Digest, Expression, Kind, Value, decoded, evaluate, leaves, words
 
 ID = re.compile(r"[a-z0-9][A-Za-z0-9.@_-]*")
@@ -52,6 +52,17 @@ class SourceRow(Record):
     retrieved_at: str
     recorded_by: str | None = None
     reason: str | None = None
+    members: tuple[TreeMember, ...] | None = None
+    """Of a tree, every file that was read of it; the digest and size beside are those of the wheel's RECORD."""
+
+
+class Step(Record):
+    """One step of the way to what was read: what was met there, its value, its place and the digest of its lines."""
+
+    step: str
+    value: Text
+    at: Mapping[str, str | int]
+    region: DigestText
 
 
 class Assumption(_Typed):
@@ -81,6 +92,8 @@ class Observation(_Typed):
     source: Id
     at: Mapping[str, str | int] | None = None
     region: DigestText | None = None
+    trail: tuple[Step, ...] | None = None
+    """What led there, where names were followed from file to file."""
     statement: str
     reason: str | None = None
     """Why it is unknown."""
@@ -95,6 +108,10 @@ class Absence(_Typed):
     matcher: str
     bytes: int
     definitions: int
+    at: Mapping[str, str | int] | None = None
+    region: DigestText | None = None
+    """What was searched, where it is less than the whole source."""
+    trail: tuple[Step, ...] | None = None
     control: Mapping[str, str | int]
     reason: str | None = None
 
@@ -153,14 +170,33 @@ def _each_once(names: Sequence[str], what: str) -> Sequence[str]:
     return names
 
 
+class Tool(Record):
+    """A file that operators run or check against, as it is offered with the site."""
+
+    id: str
+    statement: str
+    digest: DigestText
+    bytes: int
+
+
 class Fixture(Record):
     """Input made by us, and said to be: never a record of something that happened."""
 
-    id: Id
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]*(/[A-Za-z0-9][A-Za-z0-9._@-]*)*$")]
+    """Its path below `fixtures/`."""
     statement: str
     digest: DigestText
     bytes: int
     type: Literal["synthetic"] = "synthetic"
+
+
+class Trial(_Typed):
+    """What a tool of this repository made of fixtures."""
+
+    id: Id
+    statement: str
+    tool: str
+    fixtures: tuple[str, ...]
 
 
 class Invariant(Record):
@@ -194,7 +230,9 @@ class Body(Record):
     assumptions: tuple[Assumption, ...]
     observations: tuple[Observation, ...]
     absences: tuple[Absence, ...]
+    tools: tuple[Tool, ...] = ()
     fixtures: tuple[Fixture, ...]
+    trials: tuple[Trial, ...] = ()
     results: tuple[Result, ...]
     invariants: tuple[Invariant, ...]
     boundary: Mapping[str, Text]
@@ -205,8 +243,14 @@ class Body(Record):
     def _each_name_once(self) -> Body:
         leaves = [*(item.id for item in self.reported), *(item.id for item in self.assumptions)]
         read = [*(item.id for item in self.observations), *(item.id for item in self.absences)]
+        read += [item.id for item in self.trials]
         _each_once([*leaves, *read, *(item.id for item in self.results)], "value")
         _each_once([source.id for source in self.sources], "source")
+        fixtures = _each_once([fixture.id for fixture in self.fixtures], "fixture")
+        tools = _each_once([tool.id for tool in self.tools], "tool")
+        for trial in self.trials:
+            if trial.tool not in tools or not set(trial.fixtures) <= set(fixtures):
+                raise ValueError(f"expected the tool and the fixtures of {trial.id} beside it, found others")
         return self
 
 
@@ -244,7 +288,7 @@ class Cell:
     phrases: tuple[str, ...]
     """The wordings, beside its own text, that read as it."""
     statement: str
-    standing: Literal["assumption", "reported", "observation", "absence", "computed", "editorial", "counted"]
+    standing: Literal["assumption", "reported", "observation", "absence", "trial", "computed", "editorial", "counted"]
     own_key: bool = False
     """Whether it is merely the key of its own row, which says nothing by itself."""
     by: str | None = None
@@ -379,6 +423,7 @@ def _cells(receipt: Receipt) -> Iterator[Cell]:
         ("reported", body.reported),
         ("observation", body.observations),
         ("absence", body.absences),
+        ("trial", body.trials),
     )
     for standing, group in leaves_of:
         for record in group:
@@ -455,6 +500,8 @@ def counts(body: Body) -> Iterator[tuple[str, int, str]]:
     yield "observations", len(body.observations), "Values read off bytes."
     yield "unknown", sum(item.value == "unknown" for item in body.observations), "Observations that stayed unknown."
     yield "absences", len(body.absences), "Searches that found nothing where their control found something."
+    yield "fixtures", len(body.fixtures), "Inputs that we made."
+    yield "trials", len(body.trials), "Values that a tool made of fixtures."
     yield "assumptions", len(body.assumptions), "Values that we chose."
     yield "reported", len(body.reported), "Values that others stated."
     yield "results", len(body.results), "Computed and written results."

@@ -35,7 +35,7 @@ _IMPORTABLE: Final = frozenset(
 )
 """What shapes what was read, and does nothing else: no clock, no chance, no system."""
 
-_OUR_OWN: Final = ("site_builder.audits", "site_builder.readers")
+_OUR_OWN: Final = ("site_builder.audits", "site_builder.readers", "site_builder.readers.tree")
 
 _TAKES_KEYS: Final = frozenset({"cell", "column", "to", "of"})
 _ATTRIBUTES: Final = _TAKES_KEYS | {"items", "keys", "values"}

@@ -5,30 +5,36 @@ Reading them from disk is `project`'s work and reading them from the network is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from site_builder.errors import SourceError
-from site_builder.readers import Seen, structured, text
-from site_builder.sources import LockEntry, Source
+from site_builder.errors import Problem, SourceError
+from site_builder.readers import ReadingError, Seen, structured, text
+from site_builder.sources import LockEntry, Source, read_record
 from site_builder.values import Digest
 
 if TYPE_CHECKING:
     from site_builder.readers.machine import Library
     from site_builder.readers.python import Module
+    from site_builder.readers.tree import Tree
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Snapshot:
     """The verified bytes of one source."""
 
     source: Source
     body: bytes
+    members: Mapping[str, bytes] = field(default_factory=dict)
+    """Of a tree, the files that are at hand, by path. The body is the RECORD, which says which files there are."""
 
     @classmethod
-    def verified(cls, source: Source, entry: LockEntry, body: bytes) -> Snapshot:
-        """Return the snapshot, once its bytes match the lock.
+    def verified(
+        cls, source: Source, entry: LockEntry, body: bytes, members: Mapping[str, bytes] | None = None
+    ) -> Snapshot:
+        """Return the snapshot, once its bytes match the lock, and those of a tree's files what RECORD says of them.
 
         Raises:
             SourceError: the bytes are not those that were locked.
@@ -40,7 +46,31 @@ class Snapshot:
                 f"{source.id}: expected {entry.digest} of {entry.bytes} bytes, found {found} of {len(body)} bytes",
                 "The stored bytes changed after they were locked: fetch again, and review what moved.",
             )
-        return cls(source=source, body=body)
+        members = members or {}
+        if problems := tuple(_untrue_members(source, entry, body)):
+            raise SourceError(*problems)
+        for member in entry.members or ():
+            if Digest.of(members[member.path]) != member.digest:
+                raise SourceError.at(
+                    source.where,
+                    f"{source.id}: {member.path}: expected {member.digest}, found {Digest.of(members[member.path])}",
+                    "The stored bytes changed after they were locked: fetch again, and review what moved.",
+                )
+        return cls(source=source, body=body, members=members)
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The files of the artifact as one tree, in which names are followed from file to file.
+
+        Raises:
+            ReadingError: the source is a file by itself.
+        """
+        from site_builder.readers.tree import Tree
+
+        folder = self.source.tree
+        if folder is None:
+            raise ReadingError(f"expected a tree, found {self.source.id}, which is a file by itself")
+        return Tree(self.members.get, tree_files(self.body, folder).__contains__)
 
     @property
     def python(self) -> Module:
@@ -62,6 +92,31 @@ class Snapshot:
     def yaml(self, pointer: str) -> Seen:
         """Return the value at a JSON Pointer into YAML."""
         return structured.yaml_pointer(self.body, pointer)
+
+
+def tree_files(record: bytes, folder: str) -> Mapping[str, tuple[str, int]]:
+    """Return the files of a tree as a wheel's RECORD states them: digest and size by path."""
+    return {path: stated for path, stated in read_record(record).items() if path.startswith(f"{folder}/")}
+
+
+def _untrue_members(source: Source, entry: LockEntry, record: bytes) -> Iterator[Problem]:
+    """Yield what the lock says of a tree's files and the wheel's RECORD does not."""
+    if source.tree is None:
+        return
+    try:
+        stated = tree_files(record, source.tree)
+    except ValueError as error:
+        yield Problem(where=source.where, problem=f"{source.id}: {error}", remedy="Name the RECORD of a wheel.")
+        return
+    for member in entry.members or ():
+        if (member.digest, member.bytes) != stated.get(member.path):
+            digest, size = stated.get(member.path, ("no such file", 0))
+            yield Problem(
+                where=source.where,
+                problem=f"{source.id}: {member.path}: expected {digest} of {size} bytes as RECORD states it,"
+                f" found {member.digest} of {member.bytes} bytes",
+                remedy="The lock is written by `fetch` alone: restore it, or fetch again.",
+            )
 
 
 @lru_cache(maxsize=64)

@@ -6,13 +6,16 @@ work and reading the disk `project`'s; here is what `sources.yaml`, `releases.ya
 
 from __future__ import annotations
 
+import base64
+import csv
+import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
-from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from site_builder import records, strict
 from site_builder.errors import Problem, SourceError
@@ -164,8 +167,22 @@ class _SourceEntry(Record):
     role: Role
     mutability: Mutability
     expects: Expectation
+    tree: Inside | None = None
     locators: tuple[Locator, ...]
     recorded: Recorded | None = None
+
+    @model_validator(mode="after")
+    def _tree_is_a_wheels(self) -> _SourceEntry:
+        releases = [locator.release for locator in self.locators if isinstance(locator, ReleaseLocator)]
+        if self.tree is not None and (
+            len(self.locators) != 1
+            or not releases
+            or not releases[0].member.endswith(".dist-info/RECORD")
+            or self.mutability != "immutable"
+            or self.recorded is not None
+        ):
+            raise ValueError("expected a tree to be immutable, with one locator: the RECORD of a wheel")
+        return self
 
 
 class _SourcesFile(Record):
@@ -189,6 +206,8 @@ class Source:
     """Why no locator can be written for this member of the list (the release has no such file), else nothing."""
     listed_under: tuple[str, str] | None = None
     """Where it is lacking: the project and version whose listing shows it, if a locator names them."""
+    tree: str | None = None
+    """The folder of a wheel whose files are read together; the source's own bytes are the wheel's RECORD."""
     where: str
     """`file:line` of its entry."""
 
@@ -202,6 +221,14 @@ class Artifact(Record):
     bytes: int
     uploaded_at: str
     verified: bool
+
+
+class TreeMember(Record):
+    """One file of a tree: its path in the artifact, and what RECORD states of it."""
+
+    path: Inside
+    digest: DigestText
+    bytes: int
 
 
 class LockEntry(Record):
@@ -220,6 +247,8 @@ class LockEntry(Record):
     """The roles that were asked for it ("package index", "its file host", or a host that content named)."""
     recorded_by: str | None = None
     reason: str | None = None
+    members: tuple[TreeMember, ...] | None = None
+    """Of a tree, the files that its observations need, by path: all that they need, and no other."""
 
     @property
     def held(self) -> bool:
@@ -248,6 +277,32 @@ class Lock(Record):
     def by_id(self) -> Mapping[str, LockEntry]:
         """Return the entries by source id."""
         return {entry.id: entry for entry in self.entries}
+
+
+def read_record(body: bytes) -> Mapping[str, tuple[str, int]]:
+    """Return what a wheel's RECORD says of each member: digest and size; of itself and of signatures it says neither.
+
+    Raises:
+        ValueError: it is no RECORD, or names a member twice.
+    """
+    stated: dict[str, tuple[str, int]] = {}
+    try:
+        for name, digest, size in csv.reader(io.StringIO(body.decode("utf-8"), newline="")):
+            if name in stated:
+                raise _TwiceError(f"expected each member once, found {name} twice")
+            algorithm, _, value = digest.partition("=")
+            padded = value + "=" * (-len(value) % 4)
+            hexadecimal = base64.urlsafe_b64decode(padded).hex() if algorithm == "sha256" else ""
+            stated[name] = (f"sha256:{hexadecimal}", int(size) if size else -1)
+    except _TwiceError:
+        raise
+    except (csv.Error, ValueError):
+        raise ValueError("expected name, digest and size in each row, found another row") from None
+    return stated
+
+
+class _TwiceError(ValueError):
+    """A RECORD that says two things of one member."""
 
 
 Lists: TypeAlias = Mapping[str, Sequence[Mapping[str, str]]]
@@ -365,6 +420,7 @@ def _expanded(entry: _SourceEntry, at: str, lists: Lists, problems: list[Problem
             expects=entry.expects,
             locators=() if without else tuple(_filled_locator(locator, fields) for locator in entry.locators),
             recorded=entry.recorded,
+            tree=entry.tree,
             lacking=f"{item.get('key')} has no {without[0]}" if without else None,
             listed_under=_listed_under(entry, fields) if without else None,
             where=at,

@@ -209,6 +209,6 @@ def _digests(*files: File | None) -> dict[str, str]:
 
 
 def _files_digest(audit: AuditInputs) -> Digest:
-    files = (audit.script, audit.sources, audit.reported, audit.decision, audit.desk, audit.lock)
+    files = (audit.script, audit.sources, audit.reported, audit.decision, audit.desk, audit.lock, audit.fixture_list)
     listed = (audit.tables, audit.fixtures, audit.tools, audit.receipts)
     return inputs_digest(_digests(*files, *(file for found in listed for file in found.values())))

@@ -61,6 +61,8 @@ class Held:
     """By source id, those whose bytes are at hand and are the locked ones."""
     as_recorded: tuple[str, ...]
     """Ids of entries whose bytes we had once and do not have here."""
+    asked: Mapping[str, bool]
+    """Of each digest that the store was asked for, whether its bytes were there."""
 
 
 def gathered(steps: Iterable[Callable[[], None]]) -> None:
@@ -139,15 +141,25 @@ def _held(inputs: Inputs, audit: AuditInputs, require_bytes: bool) -> Held:
     locked = lock.by_id()
     snapshots: dict[str, Snapshot] = {}
     recorded: list[str] = []
+    asked: dict[str, bool] = {}
+
+    def stored(digest: str, where: str) -> bytes | None:
+        body = inputs.stored(digest, where)
+        asked[digest] = body is not None
+        return body
+
     for source in sources:
         entry = locked.get(source.id)
         if entry is None or not entry.held:
             continue
         where = f"{audit.lock.where}: {source.id}"
         try:
-            body = _bytes_of(inputs, audit, source, entry, where)
-            if body is not None:
-                snapshots[source.id] = Snapshot.verified(source, entry, body)
+            body = _bytes_of(stored, audit, source, entry, where)
+            members = {member.path: stored(member.digest, f"{where}: {member.path}") for member in entry.members or ()}
+            # A tree is at hand whole or not at all.
+            there = {path: found for path, found in members.items() if found is not None}
+            if body is not None and len(there) == len(members):
+                snapshots[source.id] = Snapshot.verified(source, entry, body, there)
                 problems.extend(_expectation_problems(source, body))
                 continue
         except SourceError as error:
@@ -158,21 +170,28 @@ def _held(inputs: Inputs, audit: AuditInputs, require_bytes: bool) -> Held:
             problems.append(
                 Problem(
                     where=where,
-                    problem=f"expected the bytes of {entry.digest}, found none in the store",
+                    problem=f"expected the bytes of {entry.digest}{_and_members(members)}, found none in the store",
                     remedy=f"Run `python build.py fetch {audit.name}`.",
                 )
             )
     if problems:
         raise SourceError(*problems)
-    return Held(sources=sources, lock=lock, snapshots=snapshots, as_recorded=tuple(recorded))
+    return Held(sources=sources, lock=lock, snapshots=snapshots, as_recorded=tuple(recorded), asked=asked)
 
 
-def _bytes_of(inputs: Inputs, audit: AuditInputs, source: Source, entry: LockEntry, where: str) -> bytes | None:
+def _and_members(members: Mapping[str, bytes | None]) -> str:
+    lacking = [path for path, body in members.items() if body is None]
+    return f" and of its {len(members)} files, {lacking[0]} among them" if lacking else ""
+
+
+def _bytes_of(
+    stored: Callable[[str, str], bytes | None], audit: AuditInputs, source: Source, entry: LockEntry, where: str
+) -> bytes | None:
     for locator in source.locators:
         if isinstance(locator, FileLocator):
             file = audit.file(locator.file)
             return file.body if file is not None else None
-    return inputs.stored(entry.digest, where)
+    return stored(entry.digest, where)
 
 
 def _expectation_problems(source: Source, body: bytes) -> Iterator[Problem]:
@@ -254,6 +273,8 @@ def _entry_problems(source: Source, entry: LockEntry, artifacts: Mapping[str, An
             yield differs("standing", "bytes-obtained (no witness is named)", entry.standing)
     elif entry.standing not in ("obtained", "absent"):
         yield differs("standing", "obtained", entry.standing)
+    elif (entry.standing == "obtained" and source.tree is not None) != (entry.members is not None):
+        yield differs("members", "the files of the tree" if source.tree else "none", len(entry.members or ()))
     elif (entry.standing == "absent") != (source.lacking is not None) and entry.reason is None:
         yield differs("standing", "a reason", "none")
     if entry.standing == "absent":
@@ -297,6 +318,8 @@ def computed(audit: AuditInputs, held: Held, recorded: Mapping[str, Observation 
             reported=editorial.reported(audit),
             tables=editorial.tables(audit),
             decision=editorial.decision(audit),
+            tools=editorial.tools(audit),
+            fixtures=editorial.fixtures(audit),
             recorded=recorded,
         ),
     )
@@ -684,18 +707,10 @@ def audit_units(verified: Verified, keys: Keys | None = None) -> Mapping[str, Un
 
 
 def _audit_unit(name: str, held: Held, keys: Keys | None) -> Unit:
-    locked = held.lock.by_id()
-    asked: dict[str, bool] = {}
-    for source in held.sources:
-        # A source that is a file of the repository is in the key with the others of its folder.
-        if source.id in locked and not any(isinstance(locator, FileLocator) for locator in source.locators):
-            if source.id in held.snapshots:
-                asked[locked[source.id].digest] = True
-            elif source.id in held.as_recorded:
-                asked[locked[source.id].digest] = False
+    # A source that is a file of the repository is in the key with the others of its folder.
     return Unit(
-        key=keys.audit(name, asked) if keys else "",
-        on=tuple(asked),
+        key=keys.audit(name, held.asked) if keys else "",
+        on=tuple(held.asked),
         said={"rehashed": len(held.snapshots), "asRecorded": list(held.as_recorded)},
     )
 

@@ -374,6 +374,7 @@ def inputs(
         desk=None,
         lock=File(where=LOCK, body=sources.write_lock(locked or lock(files))),
         tables=below(f"{home}tables/", ".yaml"),
+        fixture_list=None,
         fixtures=below(f"{home}fixtures/"),
         tools={},
         receipts={} if receipt is None else {"draft": File(where=DRAFT, body=receipt)},

@@ -235,8 +235,8 @@ def test_an_import_of_more_than_shapes(text):
     said = demo.problems(lambda: demo.body(demo.script(text)))
     line = _FIRST + text.count("\n")
     assert [
-        f"evidence/cache/audit.py:{line}: expected imports that read and shape alone (site_builder.audits, site_builder.readers, re "
-        f"and their like), found {name}\n    Cite what it would bring in as a source, and read it with a reader."
+        f"evidence/cache/audit.py:{line}: expected imports that read and shape alone (site_builder.audits, "
+        f"site_builder.readers, site_builder.readers.tree, re and their like), found {name}\n    Cite what it would bring in as a source, and read it with a reader."
     ] == said
 
 

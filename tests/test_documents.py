@@ -64,6 +64,7 @@ def test_the_example_of_the_readme(tmp_path):
         publications._Line,
         editorial._ReportedFile,
         editorial._TableFile,
+        editorial._FixturesFile,
         editorial._DecisionFile,
         editorial.Desk,
         guides.FrontMatter,

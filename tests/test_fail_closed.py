@@ -345,8 +345,8 @@ def test_a_log_line_that_was_dropped(numbered):
         ),
         pytest.param(
             _append(demo.SCRIPT, "\n\nfrom shelf import cache\n"),
-            f"evidence/cache/audit.py:{_FIRST}: expected imports that read and shape alone (site_builder.audits, site_builder.readers, "
-            "re and their like), found shelf\n    Cite what it would bring in as a source, and read it with a reader.\n",
+            f"evidence/cache/audit.py:{_FIRST}: expected imports that read and shape alone (site_builder.audits, "
+            "site_builder.readers, site_builder.readers.tree, re and their like), found shelf\n    Cite what it would bring in as a source, and read it with a reader.\n",
             id="a script that names it as an import",
         ),
         pytest.param(

@@ -210,6 +210,8 @@ def test_what_is_counted():
         "observations": 7,
         "unknown": 0,
         "absences": 3,
+        "fixtures": 0,
+        "trials": 0,
         "assumptions": 7,
         "reported": 1,
         "results": 6,

@@ -110,7 +110,7 @@ class Entry:
 
     name: str
     id: str
-    kind: Literal["assumption", "observation", "absence", "result", "invariant"]
+    kind: Literal["assumption", "observation", "absence", "trial", "result", "invariant"]
     function: Callable[..., Any]
     statement: str
     needs: tuple[str, ...]
@@ -118,7 +118,9 @@ class Entry:
     axis: str | None = None
     """The list that it is run over, if any: the singular name, `release` or `cap`."""
     source: str = ""
+    """What it reads; of a trial, the folder of its fixtures."""
     control: str = ""
+    tool: str = ""
     unit: str | None = None
     value_kind: Kind | None = None
     reason: str = ""
@@ -181,14 +183,44 @@ class Audit:
             phrases={"": phrases} if phrases else {},
         )
 
-    def absence(self, source: str, *, control: str, phrases: Phrases = _NONE) -> _Decorator:
-        """Declare that something is not in a source. The same search on the control must find something."""
+    def absence(
+        self, source: str, *, control: str, otherwise: Literal["unknown"] | None = None, phrases: Phrases = _NONE
+    ) -> _Decorator:
+        """Declare that something is not in a source. The same search on the control must find something.
+
+        Where a search says its own control (`searched.against(…)`), it is in the source that `control` names, too.
+        """
         return self._declaring(
             "absence",
             source=source,
             control=control,
+            otherwise=otherwise,
             axis=_axis_of(source),
             value_kind="truth",
+            phrases={"": phrases} if phrases else {},
+        )
+
+    def trial(
+        self,
+        tool: str,
+        fixtures: str,
+        *,
+        unit: str | None = None,
+        kind: Kind | None = None,
+        phrases: Phrases = _NONE,
+    ) -> _Decorator:
+        """Declare what a tool of this audit makes of fixtures: of a folder, or of each folder in one (`logs/{run}`).
+
+        The function gets the tool's names and the fixtures' bytes by file name, and returns a word, a number, a truth or
+        a list of them.
+        """
+        return self._declaring(
+            "trial",
+            tool=tool,
+            source=fixtures,
+            axis=_axis_of(fixtures),
+            unit=unit,
+            value_kind=kind,
             phrases={"": phrases} if phrases else {},
         )
 
@@ -235,7 +267,9 @@ class Audit:
                 kind=kind,
                 function=function,
                 statement=" ".join(statement.split()),
-                needs=() if kind in ("observation", "absence") else tuple(inspect.signature(function).parameters),
+                needs=()
+                if kind in ("observation", "absence", "trial")
+                else tuple(inspect.signature(function).parameters),
                 line=function.__code__.co_firstlineno,
                 **fields,
             )

@@ -13,23 +13,29 @@ from site_builder import boundary
 from site_builder.audits.computation import Computation, Leaf, as_json_value, refuse_disguised
 from site_builder.audits.declared import MEANS_ELSE, Audit, Entry, worded
 from site_builder.audits.loading import crossing, raised_at
+from site_builder.audits.operators import FixtureFile, ToolFile, folders
 from site_builder.errors import AuditError, EvidenceError, Problem
-from site_builder.readers import Plain, ReadingError, Seen, digest_of, lines_region
+from site_builder.readers import Hop, MissingError, Plain, ReadingError, Seen, digest_of, lines_region
 from site_builder.receipts import (
     Absence,
     Assumption,
     Body,
     Decision,
+    Fixture,
     Invariant,
     Observation,
     Reported,
     Result,
     SourceRow,
+    Step,
+    Tool,
+    Trial,
 )
 from site_builder.snapshots import Snapshot
 from site_builder.sources import Lock, LockEntry, ReleaseLocator, Source
 from site_builder.values import (
     UNKNOWN,
+    Digest,
     Kind,
     Value,
     ValueRefused,
@@ -84,6 +90,8 @@ class Inputs:
     reported: Sequence[Reported]
     tables: Sequence[WordTable]
     decision: DecisionText
+    tools: Sequence[ToolFile]
+    fixtures: Sequence[FixtureFile]
     recorded: Mapping[str, Observation | Absence]
     """By id, what an earlier run observed: it stands where the bytes are not at hand."""
 
@@ -150,8 +158,9 @@ class _Run:
         assumptions = self._assumptions()
         observations, absences = self._observed()
         reported = tuple(self.inputs.reported)
+        trials = tuple(self._trials())
         self._refuse()
-        leaves = self._leaves(assumptions, reported, observations, absences)
+        leaves = self._leaves(assumptions, reported, observations, absences, trials)
         computation = Computation(self.entries, self.axes, leaves)
         results = tuple(self._results(computation))
         results += tuple(_word_result(item) for item in self.inputs.tables)
@@ -168,7 +177,9 @@ class _Run:
             assumptions=tuple(assumptions),
             observations=tuple(observations),
             absences=tuple(absences),
-            fixtures=(),
+            tools=tuple(self._tools()),
+            fixtures=tuple(_fixture_row(fixture) for fixture in self.inputs.fixtures),
+            trials=trials,
             results=results,
             invariants=invariants,
             boundary={"refused": tuple(boundary.REFUSED), "observed": "none"},
@@ -284,8 +295,16 @@ class _Run:
             seen = entry.function(snapshot)
             if not isinstance(seen, Seen):
                 raise ReadingError(f"expected what a reader saw, found {type(seen).__name__}")
-            _refuse_unseen(seen, snapshot.body)
+            for place in (seen, *seen.trail):
+                _refuse_unseen(place.at, place.region, snapshot)
             value = _as_value(seen.value, entry)
+        except MissingError as error:
+            self._problem(
+                entry,
+                f"{address}: expected {error.paths[0]} among the locked files of {source.id}, found it not fetched",
+                f"Run `python build.py fetch {self.inputs.name}`: it follows what an observation reads.",
+            )
+            return None
         except ReadingError as error:
             if entry.otherwise == UNKNOWN:
                 return self._unknown(entry, source, address, error.recorded)
@@ -313,6 +332,7 @@ class _Run:
             source=source.id,
             at=dict(seen.at),
             region=seen.region,
+            trail=_steps(seen.trail),
             statement=entry.statement,
             **_typed(value, entry),
         )
@@ -344,9 +364,13 @@ class _Run:
             if isinstance(recorded, Absence):
                 return _as_recorded(entry, recorded)
             raise ReadingError(f"expected the bytes of its control {control_id}, found neither them nor a record")
-        searched, found = entry.function(snapshot), entry.function(control)
-        if not found.found:
+        searched = entry.function(snapshot)
+        found = searched.control or entry.function(control)
+        if not found.found or found.matcher != searched.matcher:
             raise ReadingError(f"the control {control_id} has none either: the search proves nothing")
+        for place, read in ((searched, snapshot), (found, control), *((hop, snapshot) for hop in searched.trail)):
+            if place.at is not None:
+                _refuse_unseen(place.at, place.region, read)
         return Absence(
             id=address,
             source=source.id,
@@ -356,8 +380,54 @@ class _Run:
             matcher=searched.matcher,
             bytes=searched.bytes,
             definitions=searched.definitions,
-            control={"source": control_id, "found": found.found},
+            at=None if searched.at is None else dict(searched.at),
+            region=searched.region,
+            trail=_steps(searched.trail),
+            control={"source": control_id, "found": found.found, **(found.at or {})},
         )
+
+    # What tools make of fixtures
+
+    def _tools(self) -> Iterator[Tool]:
+        for tool in self.inputs.tools:
+            try:
+                yield Tool(id=tool.name, statement=tool.statement, digest=Digest.of(tool.body), bytes=len(tool.body))
+            except ValueRefused as error:
+                self._problem(None, str(error), "Say in one line what the tool is for.")
+
+    def _trials(self) -> Iterator[Trial]:
+        tools = {tool.stem: tool for tool in self.inputs.tools if tool.name.endswith(".py")}
+        loaded = {entry.tool: tools[entry.tool].load() for entry in self._of("trial") if entry.tool in tools}
+        for entry in self._of("trial"):
+            if entry.tool not in loaded:
+                known = ", ".join(tools) or "none"
+                self._problem(entry, f"{entry.id}: expected one of the tools {known}, found {entry.tool}", "Name one.")
+                continue
+            try:
+                for key, files in self._fixtures(entry).items():
+                    made = entry.function(loaded[entry.tool], {name: file.body for name, file in files.items()})
+                    yield Trial(
+                        id=f"{entry.id}@{key}" if key else entry.id,
+                        statement=entry.statement,
+                        tool=tools[entry.tool].name,
+                        fixtures=tuple(file.path for file in files.values()),
+                        **_typed(_as_value(made, entry), entry),
+                    )
+            except Exception as error:  # noqa: BLE001 - whatever a tool raises is its author's to mend
+                shown = str(error) if isinstance(error, ValueRefused) else f"{type(error).__name__}: {error}"
+                self._problem(entry, f"{entry.id}: {shown}", "Mend the trial, its fixtures or the tool.")
+
+    def _fixtures(self, entry: Entry) -> Mapping[str, Mapping[str, FixtureFile]]:
+        """The trial's fixtures by key, in the order of the list where there is one of that name."""
+        found = folders(entry.source.partition("/{")[0], entry.axis, self.inputs.fixtures)
+        if entry.axis:
+            keys = self.axes.setdefault(entry.axis, tuple(found))
+            if set(keys) != set(found):
+                raise ValueRefused(
+                    f"expected a folder for each {entry.axis} ({', '.join(keys)}), found {', '.join(found)}"
+                )
+            return {key: found[key] for key in keys}
+        return found
 
     def _leaves(
         self,
@@ -365,10 +435,11 @@ class _Run:
         reported: Sequence[Reported],
         observations: Sequence[Observation],
         absences: Sequence[Absence],
+        trials: Sequence[Trial],
     ) -> dict[tuple[str, str], Leaf]:
         """Every leaf by name and key, decoded from its record: a run from bytes and one from the record are one run."""
         found: dict[tuple[str, str], Leaf] = {}
-        records: list[Any] = [*assumptions, *reported, *observations, *absences]
+        records: list[Any] = [*assumptions, *reported, *observations, *absences, *trials]
         for record in records:
             name, _, key = record.id.partition("@")
             text = record.value if isinstance(record.value, str) else list(record.value)
@@ -486,7 +557,24 @@ def _source_row(source: Source, locked: LockEntry) -> SourceRow:
         retrieved_at=locked.retrieved_at,
         recorded_by=locked.recorded_by,
         reason=locked.reason,
+        members=locked.members,
     )
+
+
+def _fixture_row(fixture: FixtureFile) -> Fixture:
+    body = fixture.body
+    return Fixture(id=fixture.path, statement=fixture.statement, digest=Digest.of(body), bytes=len(body))
+
+
+def _steps(trail: Sequence[Hop]) -> tuple[Step, ...] | None:
+    return (
+        tuple(Step(step=hop.step, value=_stepped(hop.value), at=dict(hop.at), region=hop.region) for hop in trail)
+        or None
+    )
+
+
+def _stepped(value: Plain) -> str | tuple[str, ...]:
+    return tuple(str(item) for item in value) if isinstance(value, tuple) else str(value)
 
 
 def _word_result(item: WordTable) -> Result:
@@ -514,9 +602,9 @@ def _as_recorded(entry: Entry, recorded: _Read) -> _Read:
     return made  # type: ignore[no-any-return]
 
 
-def _refuse_unseen(seen: Seen, body: bytes) -> None:
+def _refuse_unseen(at: Mapping[str, str | int], said: str | None, snapshot: Snapshot) -> None:
     """Refuse what was not seen where it is said to be: a reader computes the region, and the engine does so again."""
-    at = seen.at
+    body = snapshot.members.get(str(at["path"]), b"") if "path" in at else snapshot.body
     if "line" in at:
         region = lines_region(body, int(at["line"]), int(at.get("lastLine", at["line"])))
     elif "bytes" in at:
@@ -524,7 +612,7 @@ def _refuse_unseen(seen: Seen, body: bytes) -> None:
         region = region if region in body else b""
     else:
         region = body
-    if not region or digest_of(region) != seen.region:
+    if not region or digest_of(region) != said:
         place = ", ".join(f"{name} {value}" for name, value in at.items())
         raise ReadingError(f"expected a place whose bytes have the digest that was read, found others at {place}")
 

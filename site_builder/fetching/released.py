@@ -7,8 +7,6 @@ else to the last member asked for. Nothing is extracted; nothing in an archive s
 
 from __future__ import annotations
 
-import base64
-import csv
 import hashlib
 import io
 import re
@@ -35,6 +33,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from site_builder import strict
 from site_builder.fetching.transport import INDEX, Limits, Meter, Transport, Unread
+from site_builder.sources import read_record
 
 _ACCEPT: Final = "application/vnd.pypi.simple.v1+json"
 _TAIL: Final = 1024 * 1024
@@ -313,7 +312,6 @@ _BROKEN = (
     OverflowError,
     RuntimeError,
     ValueError,
-    csv.Error,
     struct.error,
 )
 """What the archive readers raise at a damaged or forged file."""
@@ -390,21 +388,11 @@ def _record_of(
 
 
 def _stated(record: bytes, listed: Listed) -> Mapping[str, tuple[str, int]]:
-    """What RECORD says of each member: digest and size; of itself and of signatures it says neither."""
-    stated: dict[str, tuple[str, int]] = {}
-    for row in csv.reader(io.StringIO(record.decode("utf-8"), newline="")):
-        if len(row) != 3:
-            raise Unread(
-                f"expected name, digest and size in each row of {listed.file}'s RECORD, found another row",
-                _AGAIN,
-            )
-        name, digest, size = row
-        if name in stated:
-            raise Unread(f"expected each member once in {listed.file}'s RECORD, found {name} twice", _AGAIN, 1)
-        algorithm, _, value = digest.partition("=")
-        hexadecimal = base64.urlsafe_b64decode(value + "=" * (-len(value) % 4)).hex() if algorithm == "sha256" else ""
-        stated[name] = (f"sha256:{hexadecimal}", int(size) if size else -1)
-    return stated
+    """What RECORD says of each member: digest and size."""
+    try:
+        return read_record(record)
+    except ValueError as error:
+        raise Unread(f"{listed.file}'s RECORD: {error}", _AGAIN, 1) from None
 
 
 def _without_reading(

@@ -31,7 +31,7 @@ _PLACES: tuple[tuple[str, str, int], ...] = (
     (r"content/(?:guides|pages|policies)", rf"{_SLUG}\.md", _MIB),
     (r"content/corrections", rf"{_SLUG}\.yaml", 256 * _KIB),
     (r"evidence", r"releases\.yaml", 256 * _KIB),
-    (_AUDIT, r"(?:sources|reported|decision|desk)\.yaml", 256 * _KIB),
+    (_AUDIT, r"(?:sources|reported|decision|desk|fixtures)\.yaml", 256 * _KIB),
     (_AUDIT, r"audit\.py|README\.md", _MIB),
     (_AUDIT, r"sources\.lock", 8 * _MIB),
     (_AUDIT, r"rechecks\.jsonl", 64 * _MIB),
@@ -57,7 +57,7 @@ _MAY_HOLD: Mapping[str, str] = {
     "evidence": "releases.yaml or a folder for each audit, its name of a-z, 0-9 and -",
     "tables": "<id>.yaml, the id of a-z, A-Z, 0-9 and .@_-",
     "receipts": "draft.json or <number>.json",
-    "": "audit.py, sources.yaml, reported.yaml, decision.yaml, desk.yaml, sources.lock, "
+    "": "audit.py, sources.yaml, reported.yaml, decision.yaml, desk.yaml, fixtures.yaml, sources.lock, "
     "tables/, fixtures/, tools/, receipts/",
 }
 
@@ -227,6 +227,7 @@ def _audit(name: str, files: Mapping[str, File], problems: list[Problem]) -> Aud
         desk=files.get("desk.yaml"),
         lock=files.get("sources.lock"),
         tables=_below(files, "tables/", ".yaml"),
+        fixture_list=files.get("fixtures.yaml"),
         fixtures=_below(files, "fixtures/"),
         tools=_below(files, "tools/"),
         receipts=receipts,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TypeAlias
@@ -117,6 +117,14 @@ class NotOneError(ReadingError):
 
 class UnknownError(ReadingError):
     """The bytes do not decide: a parse error inside, a condition or a value that only a run would settle."""
+
+
+class MissingError(ReadingError):
+    """Files that the answer needs are in the artifact and were not fetched yet: `paths`, sorted."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self.paths = tuple(sorted(set(paths)))
+        super().__init__(f"not fetched yet: {', '.join(self.paths)}")
 
 
 def digest_of(region: bytes) -> str:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from site_builder.readers import Hop, NotOneError, ReadingError, python
+from site_builder.readers import Hop, MissingError, NotOneError, ReadingError, python
 from site_builder.readers.tree.classes import Attribute, Class, Decorator, Found, Function, _made
-from site_builder.readers.tree.files import Files, MissingError
+from site_builder.readers.tree.files import Files
 from site_builder.readers.tree.names import External, Names, RaisesError, World
 
 __all__ = [

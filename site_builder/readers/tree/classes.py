@@ -13,8 +13,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from tree_sitter import Node
 
-from site_builder.readers import Hop, NotOneError, Plain, Searched, Seen, UnknownError, python, syntax
-from site_builder.readers.tree.files import MissingError
+from site_builder.readers import Hop, MissingError, NotOneError, Plain, Searched, Seen, UnknownError, python, syntax
 from site_builder.readers.tree.names import Definition, External, Live, Names, Submodule, parameters
 
 _DEPTH_AT_MOST = 50

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from site_builder.readers import Hop, Plain, ReadingError, UnknownError, digest_of, lines_region, syntax
+from site_builder.readers import Hop, MissingError, Plain, UnknownError, digest_of, lines_region, syntax
 from site_builder.readers.conditions import Condition
-
-
-class MissingError(ReadingError):
-    """Files that the answer needs are in the artifact and were not fetched yet: `paths`, sorted."""
-
-    def __init__(self, paths: Iterable[str]) -> None:
-        self.paths = tuple(sorted(set(paths)))
-        super().__init__(f"not fetched yet: {', '.join(self.paths)}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
