@@ -37,6 +37,7 @@ def load(body: bytes, where: str, audited: frozenset[str]) -> Audit:
         AuditError: the script can't be read, declares no audit, or hides an input in a literal or a global name.
     """
     script = scripts.read(body, where)
+    _load_readers()
     namespace: dict[str, Any] = {"__name__": "audit", "__doc__": script.docstring, "__file__": where}
     try:
         with boundary.within(audited):
@@ -62,6 +63,11 @@ def load(body: bytes, where: str, audited: frozenset[str]) -> Audit:
     if problems := tuple(_misnamed(audit, where)):
         raise AuditError(*problems)
     return audit
+
+
+def _load_readers() -> None:
+    """Load the parsers before the boundary closes: they are native libraries, and an audit may load none."""
+    from site_builder.readers import machine, python, structured, text, tree  # noqa: F401
 
 
 def crossing(where: str, crossed: boundary.BoundaryCrossed) -> AuditError:

@@ -103,7 +103,6 @@ def run(audit: Audit, inputs: Inputs) -> Body:
         AuditError: an observation, a result or an invariant does not come to a value, or an invariant does not hold or
             can't fail.
     """
-    _warm_readers()
     try:
         with boundary.within(packages(inputs.sources)):
             return _Run(audit, inputs).body()
@@ -132,11 +131,6 @@ def packages(sources: Iterable[Source]) -> frozenset[str]:
     ]
     named = {member.project.lower().replace("-", "_") for member in released}
     return frozenset(named | {member.member.partition("/")[0] for member in released if member.file.endswith(".whl")})
-
-
-def _warm_readers() -> None:
-    """Load the parsers before the boundary closes: they are native libraries, and the audit may load none."""
-    from site_builder.readers import machine, python, structured, text  # noqa: F401
 
 
 class _Run:

@@ -16,7 +16,7 @@ from typing import Literal, Protocol, TypeAlias
 from site_builder.errors import EvidenceError, Problem, worst
 from site_builder.fetching.bodies import Refusal, refusal
 from site_builder.fetching.index import Index, find_index
-from site_builder.fetching.released import Listed, Listing, MemberBody, NoMember, read_sdist, read_wheel
+from site_builder.fetching.released import Listed, Listing, MemberBody, NoMember, Tails, read_sdist, read_wheel
 from site_builder.fetching.transport import INDEX, Meter, Policy, Transport, Unread
 from site_builder.sources import (
     Artifact,
@@ -190,13 +190,14 @@ def fetch(
     read_file: Callable[[str], bytes],
     progress: Callable[[Progress], None] | None = None,
     workers: int = 4,
+    tails: Tails | None = None,
 ) -> FetchReport:
     """Return what became of each source, once everything that could be had of it is in the store.
 
     Nothing is raised for a source that can't be had: its outcome carries the problem. `now` is the time that
     new entries are stamped with; entries that are locked keep theirs.
     """
-    return _Run(sources, lock, store, policy, now, read_file, progress, workers).report()
+    return _Run(sources, lock, store, policy, now, read_file, progress, workers, tails).report()
 
 
 def read_url(url: str, policy: Policy, most: int | None = None) -> bytes:
@@ -227,6 +228,7 @@ class _Run:
         read_file: Callable[[str], bytes],
         progress: Callable[[Progress], None] | None,
         workers: int,
+        tails: Tails | None,
     ) -> None:
         locked = lock.by_id()
         self._lock = lock
@@ -236,6 +238,7 @@ class _Run:
         self._read_file = read_file
         self._progress = progress
         self._workers = workers
+        self._tails = tails
         self._searches = [_Search(source, _standing_entry(source, locked.get(source.id))) for source in sources]
         self._artifacts = {artifact.file: artifact for artifact in lock.artifacts}
         self._listings: dict[str, Listing | Unread] = {}
@@ -374,7 +377,7 @@ class _Run:
         meters = {name: searches[0].meter for name, searches in by_member.items()}
         limits = self._policy.limits
         if member.file.endswith(".whl"):
-            readings = read_wheel(transport, listed, meters, self._stored, limits)
+            readings = read_wheel(transport, listed, meters, self._stored, limits, self._tails)
         else:
             # What is locked is told by its digest; what is new is told by the whole file's.
             new = any(search.expected is None for search in group) or any(search.locked is None for search in group)

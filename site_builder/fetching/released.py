@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from packaging.utils import (
     InvalidSdistFilename,
@@ -32,7 +32,7 @@ from packaging.version import InvalidVersion, Version
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from site_builder import strict
-from site_builder.fetching.transport import INDEX, Limits, Meter, Transport, Unread
+from site_builder.fetching.transport import INDEX, Answer, Limits, Meter, Transport, Unread
 from site_builder.sources import read_record
 
 _ACCEPT: Final = "application/vnd.pypi.simple.v1+json"
@@ -229,13 +229,18 @@ class NoMember:
 Reading = MemberBody | NoMember | Unread
 
 
+Tails: TypeAlias = dict[str, Answer]
+"""The last pieces of wheels that are read again in the same command, by digest: directory and RECORD, mostly."""
+
+
 class _Source:
     """A released file by ranges: every piece exact, of one size and one validator."""
 
-    def __init__(self, transport: Transport, listed: Listed, most: int) -> None:
+    def __init__(self, transport: Transport, listed: Listed, most: int, tails: Tails | None = None) -> None:
         self._transport = transport
         self._listed = listed
         self._left = most
+        self._tails: Tails = {} if tails is None else tails
         self._validators: tuple[str, str] | None = None
 
     def piece(self, first: int, end: int, meter: Meter) -> bytes:
@@ -245,7 +250,11 @@ class _Source:
                 f"expected to read less of {self._listed.file}, found that the limit does not suffice",
                 "Name fewer or smaller members.",
             )
-        answer = self._transport.piece(self._listed.url, first, end - 1, self._listed.bytes, meter)
+        answer = self._tails.get(self._listed.digest) if end == self._listed.bytes else None
+        if answer is None or len(answer.body) != end - first:
+            answer = self._transport.piece(self._listed.url, first, end - 1, self._listed.bytes, meter)
+            if end == self._listed.bytes:
+                self._tails[self._listed.digest] = answer
         if self._validators is None:
             self._validators = answer.validators
         elif answer.validators != self._validators:
@@ -323,6 +332,7 @@ def read_wheel(
     members: Mapping[str, Meter],
     stored: Callable[[str], bytes | None],
     limits: Limits,
+    tails: Tails | None = None,
 ) -> Iterator[tuple[str, Reading]]:
     """Yield each member once it is read and agrees with RECORD; what the store has already is not read.
 
@@ -330,7 +340,7 @@ def read_wheel(
     """
     first_meter = next(iter(members.values()))
     try:
-        pieces = _Pieces(_Source(transport, listed, limits.archive_bytes), listed.bytes, first_meter)
+        pieces = _Pieces(_Source(transport, listed, limits.archive_bytes, tails), listed.bytes, first_meter)
         pieces.want(max(0, listed.bytes - _TAIL), listed.bytes, first_meter)
         archive = zipfile.ZipFile(pieces)
         infos = _directory(archive, listed, limits)

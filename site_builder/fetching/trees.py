@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 from site_builder.audits import Followed
 from site_builder.errors import Problem, worst
 from site_builder.fetching.locking import Cost, FetchReport, Outcome, Progress, State, Store, fetch
+from site_builder.fetching.released import Tails
 from site_builder.fetching.transport import Policy
 from site_builder.snapshots import Snapshot, tree_files
 from site_builder.sources import Expectation, Lock, LockEntry, ReleaseLocator, Source, TreeMember
@@ -49,6 +50,7 @@ def fetch_trees(
     *,
     progress: Callable[[Progress], None] | None = None,
     workers: int = 4,
+    tails: Tails | None = None,
 ) -> FetchReport:
     """Return the report with the closure of each tree whose RECORD it obtained locked beside it.
 
@@ -59,7 +61,7 @@ def fetch_trees(
     wanted = {name: {member.path for member in tree.entry.members or ()} for name, tree in trees.items()}
     asked: Mapping[str, Followed] = {}
     for _ in range(_ROUNDS_AT_MOST):
-        _obtain(report.lock, trees, wanted, store, policy, progress, workers)
+        _obtain(report.lock, trees, wanted, store, policy, progress, workers, tails)
         asked = follow({name: tree.snapshot for name, tree in trees.items()})
         wanted = {name: set(one.missing) - trees[name].bodies.keys() for name, one in asked.items()}
         wanted = {name: paths for name, paths in wanted.items() if paths and not trees[name].problems}
@@ -100,6 +102,7 @@ def _obtain(
     policy: Policy,
     progress: Callable[[Progress], None] | None,
     workers: int,
+    tails: Tails | None,
 ) -> None:
     """Bring what is wanted into the store and into the trees."""
     places: dict[str, tuple[_Tree, str]] = {}
@@ -115,7 +118,17 @@ def _obtain(
             members.append(member)
             entries.append(entry)
     of_members = Lock(audit=lock.audit, artifacts=lock.artifacts, entries=tuple(entries))
-    found = fetch(members, of_members, store, policy, now="", read_file=_no_file, progress=progress, workers=workers)
+    found = fetch(
+        members,
+        of_members,
+        store,
+        policy,
+        now="",
+        read_file=_no_file,
+        progress=progress,
+        workers=workers,
+        tails=tails,
+    )
     for outcome in found.outcomes:
         tree, path = places[outcome.source]
         tree.fetched = tree.fetched or outcome.state == "fetched"
