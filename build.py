@@ -502,12 +502,14 @@ def why(project: Project, said: _Said, address: str) -> None:
             "restsOn": list(step.rests_on),
             "computed": step.computed,
             "ends": step.ends,
+            "trail": list(step.trail),
         }
         for step in steps
     ]
     for step in steps:
         said.lines.append(f"{step.address} = {step.value} ({step.standing}): {step.statement}")
         said.lines += [f"    = {step.computed}"] if step.computed else []
+        said.lines += [f"    {hop}" for hop in step.trail]
         said.lines += [f"    {step.ends}"] if step.ends else []
 
 
@@ -519,7 +521,7 @@ def impact(project: Project, said: _Said, source: str) -> None:
     from site_builder.figures import Vocabulary
 
     inputs = project.inputs()
-    asked = [ledger for ledger in _newest(inputs).values() if source in ledger.sources or source in ledger.cells]
+    asked = [ledger for ledger in _newest(inputs).values() if lineage.knows(ledger, source)]
     if not asked:
         raise _unknown(source, [name for ledger in _newest(inputs).values() for name in ledger.sources])
     mentions = [

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from site_builder.receipts import Ledger
+from site_builder.receipts import Absence, Fixture, Ledger, Observation, Tool
+from site_builder.receipts import Step as TrailStep
 from site_builder.values import UNKNOWN, Expression, leaves, shown
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Step:
     """Its expression, for what was computed."""
     ends: str
     """Where the lineage ends here: a source's line, an assumption's reason, an attribution."""
+    trail: tuple[str, ...]
+    """What led to that line, step by step: `path:line: step, value`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,6 +66,7 @@ def why(ledger: Ledger, address: str) -> Sequence[Step]:
     """
     ledger.cell(address)
     ends = dict(_ends(ledger))
+    trails = dict(_trails(ledger))
     order: dict[str, Step] = {}
     waiting = [address]
     while waiting:
@@ -80,16 +84,25 @@ def why(ledger: Ledger, address: str) -> Sequence[Step]:
             rests_on=needs,
             computed="" if expression is None else _written(expression),
             ends=ends.get(current, "" if needs else _ends_by_itself(ledger, current, cell.standing)),
+            trail=trails.get(current, ()),
         )
         waiting.extend(needs)
     return tuple(order.values())
+
+
+def knows(ledger: Ledger, name: str) -> bool:
+    """Tell whether a receipt has a source, a tool, a fixture or an address of this name."""
+    body = ledger.receipt.body
+    made = {tool.id for tool in body.tools} | {fixture.id for fixture in body.fixtures}
+    return name in ledger.sources or name in ledger.cells or name in made
 
 
 def impact(ledger: Ledger, name: str, mentions: Iterable[Mention]) -> Impact:
     """Return what stands on a source or an address of this receipt: values, to fixpoint, and lines of guides."""
     body = ledger.receipt.body
     read_off = [item.id for item in body.observations if item.source == name]
-    read_off += [item.id for item in body.absences if item.source == name]
+    read_off += [item.id for item in body.absences if name in (item.source, item.control["source"])]
+    read_off += [item.id for item in body.trials if name == item.tool or name in item.fixtures]
     used_by: dict[str, list[str]] = {}
     for address in ledger.cells:
         for need in _needs(ledger, address):
@@ -172,6 +185,9 @@ def _words(ledger: Ledger) -> Iterator[tuple[str, str]]:
         yield from ((stated.id, stated.statement), (f"{stated.id}/by", by))
     yield from ((read.id.split("@", 1)[0], read.statement) for read in body.observations)
     yield from ((absent.id.split("@", 1)[0], absent.statement) for absent in body.absences)
+    yield from ((trial.id.split("@", 1)[0], trial.statement) for trial in body.trials)
+    yield from ((f"fixture {fixture.id}", fixture.statement) for fixture in body.fixtures)
+    yield from ((f"tool {tool.id}", tool.statement) for tool in body.tools)
     yield from ((held.id, held.statement) for held in body.invariants)
     for result in body.results:
         yield result.id, f"{result.title}: {result.statement}"
@@ -183,7 +199,12 @@ def _said(ledger: Ledger) -> Mapping[str, str]:
 
 
 def _digests(ledger: Ledger) -> Mapping[str, str]:
-    return {source.id: f"{source.digest}, {source.standing}" for source in ledger.sources.values()}
+    body = ledger.receipt.body
+    found = {source.id: f"{source.digest}, {source.standing}" for source in ledger.sources.values()}
+    for source in ledger.sources.values():
+        found |= {f"{source.id}: {member.path}": member.digest for member in source.members or ()}
+    made: list[Tool | Fixture] = [*body.tools, *body.fixtures]
+    return found | {item.id: item.digest for item in made}
 
 
 def _needs(ledger: Ledger, address: str) -> Iterator[str]:
@@ -217,13 +238,33 @@ def _ends(ledger: Ledger) -> Iterator[tuple[str, str]]:
     for stated in body.reported:
         yield stated.id, f"reported by {stated.by}" + (f", {stated.url}" if stated.url else "")
     for read in body.observations:
-        at = read.at or {}
-        place = ", ".join(f"{name} {value}" for name, value in at.items())
         unknown = f"; {UNKNOWN}, because {read.reason}" if read.reason else ""
-        yield read.id, f"{_origin(ledger, read.source)}{f', {place}' if place else ''}{unknown}"
+        yield read.id, f"{_origin(ledger, read.source)}{_placed(read.at)}{unknown}"
     for absent in body.absences:
         searched = f"{absent.bytes} bytes and {absent.definitions} definitions searched with {absent.matcher}"
-        yield absent.id, f"{_origin(ledger, absent.source)}, {searched}"
+        control = {name: value for name, value in absent.control.items() if name not in ("source", "found")}
+        proof = f"its control, {absent.control['source']}{_placed(control)}, has {absent.control['found']}"
+        yield absent.id, f"{_origin(ledger, absent.source)}{_placed(absent.at)}, {searched}; {proof}"
+    for trial in body.trials:
+        yield trial.id, f"{trial.tool} on {', '.join(trial.fixtures)}"
+
+
+def _placed(at: Mapping[str, str | int] | None) -> str:
+    return "".join(f", {name} {value}" for name, value in (at or {}).items())
+
+
+def _trails(ledger: Ledger) -> Iterator[tuple[str, tuple[str, ...]]]:
+    body = ledger.receipt.body
+    read: list[Observation | Absence] = [*body.observations, *body.absences]
+    for record in read:
+        if record.trail:
+            yield record.id, tuple(_stepped(step) for step in record.trail)
+
+
+def _stepped(step: TrailStep) -> str:
+    value = step.value if isinstance(step.value, str) else ", ".join(step.value)
+    path = step.at.get("path")
+    return f"{f'{path}:' if path else 'line '}{step.at.get('line', '')}: {step.step}, {value}"
 
 
 def _origin(ledger: Ledger, name: str) -> str:
