@@ -94,6 +94,7 @@ class Snapshot:
         return structured.yaml_pointer(self.body, pointer)
 
 
+@lru_cache(maxsize=32)
 def tree_files(record: bytes, folder: str) -> Mapping[str, tuple[str, int]]:
     """Return the files of a tree as a wheel's RECORD states them: digest and size by path."""
     return {path: stated for path, stated in read_record(record).items() if path.startswith(f"{folder}/")}
