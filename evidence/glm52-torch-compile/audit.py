@@ -790,9 +790,25 @@ def _log(wheel, paths, within, beginnings, when=()):
             try:
                 return scope.log(beginning, when=when)
             except NotOneError as error:
-                if error.count:
+                if error.count or when:
                     raise
     return None
+
+
+def _nowhere(wheel, paths, beginnings):
+    """The logger of the file that would print it, once no logger call in any of the files begins so."""
+    modules = [wheel.tree.module(path) for path in paths if wheel.tree.exists(path)]
+    if not modules:
+        raise UnknownError(f"expected one of {', '.join(paths)} in the release, found none")
+    for module in modules:
+        for beginning in beginnings:
+            try:
+                module.log(beginning)
+            except NotOneError as error:
+                if not error.count:
+                    continue
+            raise UnknownError(f"a log call that begins {beginning!r} stands in another place of the file")
+    return modules[0].assigned("logger").read_as("none")
 
 
 def _message(name, statement, paths, *beginnings, within="", when=(), level=""):
@@ -802,17 +818,17 @@ def _message(name, statement, paths, *beginnings, within="", when=(), level=""):
     """
     paths = (paths,) if isinstance(paths, str) else paths
 
-    def nowhere(wheel):
-        present = [path for path in paths if wheel.tree.exists(path)]
-        return wheel.tree.module(present[0]).assigned("logger").read_as("none")
-
     def format_of(wheel):
         log = _log(wheel, paths, within, beginnings, when)
-        return nowhere(wheel) if log is None else log.format
+        return _nowhere(wheel, paths, beginnings) if log is None else log.format
 
     def level_of(wheel):
         log = _log(wheel, paths, within, beginnings, when)
-        return nowhere(wheel) if log is None else log.level.read_as(str(log.level.value).replace("_", " "))
+        return (
+            _nowhere(wheel, paths, beginnings)
+            if log is None
+            else log.level.read_as(str(log.level.value).replace("_", " "))
+        )
 
     format_of.__name__, format_of.__doc__ = name, statement
     audit.observation("wheel@{release}", kind="text", otherwise="unknown")(format_of)
@@ -1166,6 +1182,12 @@ _message(
     "vllm/v1/executor/ray_executor_v2.py",
     "RayWorkerProc rank=%s died unexpectedly",
 )
+_message(
+    "ray_worker_failed",
+    "What is printed when a worker that Ray runs ended by an error.",
+    "vllm/v1/executor/ray_executor_v2.py",
+    "RayWorkerProc failed:",
+)
 
 
 @audit.observation("wheel@{release}", otherwise="unknown")
@@ -1339,9 +1361,9 @@ def is_compiled(stands, bare, mode, without_compilation):
 
 
 @audit.rule
-def is_warned(stands, absent, mode, warning_mode, checked, counted):
+def is_warned(unmarked, mode, warning_mode, checked, counted):
     """Whether the line on an unsupported model is printed: in that mode, where no marked module counts itself."""
-    return every(checked, counted, mode == warning_mode, stands == absent)
+    return every(checked, counted, mode == warning_mode, unmarked)
 
 
 @audit.rule
@@ -1430,7 +1452,8 @@ def releases(
     inner_model,
     marker,
     bare,
-    absent,
+    no_marker,
+    no_marker_outside,
     mode_by_default,
     mode_when_requested,
     default_mode,
@@ -1446,8 +1469,9 @@ def releases(
     eager_in_silence,
 ):
     """Per released wheel: what serves the architecture on NVIDIA CUDA, whether it compiles, and whether a warning says so."""
+    unmarked = every(no_marker, no_marker_outside)
     compiled = is_compiled(marker, bare, mode_by_default, modes_without_compilation)
-    warned = is_warned(marker, absent, mode_by_default, warning_mode, warning_is_checked, marked_are_counted)
+    warned = is_warned(unmarked, mode_by_default, warning_mode, warning_is_checked, marked_are_counted)
     return row(
         decision=decided(compiled, warned, compiles, eager_with_warning, eager_in_silence),
         registry_module=registry_module,
@@ -1461,11 +1485,11 @@ def releases(
         mode_when_requested=mode_when_requested,
         compiled_when_requested=is_compiled(marker, bare, mode_when_requested, modes_without_compilation),
         warns_when_requested=is_warned(
-            marker, absent, mode_when_requested, warning_mode, warning_is_checked, marked_are_counted
+            unmarked, mode_when_requested, warning_mode, warning_is_checked, marked_are_counted
         ),
         warns_when_opted_out=every(
             default_line_needs_unset_variable,
-            is_warned(marker, absent, default_mode, warning_mode, warning_is_checked, marked_are_counted),
+            is_warned(unmarked, default_mode, warning_mode, warning_is_checked, marked_are_counted),
         ),
         runner=runner,
         commit=commit,
@@ -1501,7 +1525,7 @@ def rocm(
     inner_model_on_rocm,
     marker_on_rocm,
     bare,
-    absent,
+    no_marker_on_rocm,
     mode_by_default_on_rocm,
     modes_without_compilation,
     warning_mode,
@@ -1515,7 +1539,7 @@ def rocm(
     """Per released wheel: what serves the architecture on ROCm, whether it compiles, and whether a warning says so."""
     mode = mode_by_default_on_rocm
     compiled = is_compiled(marker_on_rocm, bare, mode, modes_without_compilation)
-    warned = is_warned(marker_on_rocm, absent, mode, warning_mode, warning_is_checked, marked_are_counted)
+    warned = is_warned(no_marker_on_rocm, mode, warning_mode, warning_is_checked, marked_are_counted)
     return row(
         decision=decided(compiled, warned, compiles, eager_with_warning, eager_in_silence),
         resolved_class=resolved_class_on_rocm,
@@ -1550,7 +1574,7 @@ def elsewhere(
     inner_model_elsewhere,
     marker_elsewhere,
     bare,
-    absent,
+    no_marker_elsewhere,
     breakable_by_default,
     breakable_by_environment,
     mode_with_breakable,
@@ -1573,7 +1597,7 @@ def elsewhere(
         is_compiled(marker_elsewhere, bare, mode, modes_without_compilation),
         ~holds(modes_without_compilation, mode_on_cpu),
     )
-    warned = is_warned(marker_elsewhere, absent, mode, warning_mode, warning_is_checked, marked_are_counted)
+    warned = is_warned(no_marker_elsewhere, mode, warning_mode, warning_is_checked, marked_are_counted)
     return row(
         decision=decided(compiled, warned, compiles, eager_with_warning, eager_in_silence),
         resolved_class=resolved_class_elsewhere,
@@ -1736,7 +1760,9 @@ def overrides(
         target=override_target,
         marker=override_marker,
         compiled=is_compiled(override_marker, bare, mode_by_default, modes_without_compilation),
-        warns=is_warned(override_marker, absent, mode_by_default, warning_mode, warning_is_checked, marked_are_counted),
+        warns=is_warned(
+            override_marker == absent, mode_by_default, warning_mode, warning_is_checked, marked_are_counted
+        ),
         draft_compiled=is_compiled(draft_marker, bare, mode_by_default, modes_without_compilation),
     )
 
@@ -1959,9 +1985,9 @@ def opting_out_brings_the_warning(releases, marker, absent):
 
 
 @audit.invariant
-def rocm_warns_where_unmarked(rocm, no_marker_on_rocm):
+def rocm_warns_where_unmarked(rocm, marker_on_rocm, absent):
     """On ROCm the warning is printed by default exactly where the class is unmarked."""
-    return every(rocm.cell(key, "warns_by_default") == alone for key, alone in no_marker_on_rocm.items())
+    return every(rocm.cell(key, "warns_by_default") == (stands == absent) for key, stands in marker_on_rocm.items())
 
 
 @audit.invariant
@@ -2087,6 +2113,7 @@ def messages(
     worker_met_exception,
     worker_died,
     ray_worker_died,
+    ray_worker_failed,
     not_printed,
 ):
     """The format of each line in the oldest and in the newest release, and how many wheels print it at all."""
@@ -2364,6 +2391,13 @@ def messages(
             same=ray_worker_died["0.23.0"] == ray_worker_died["0.33.0"],
             wheels=printing(ray_worker_died, not_printed),
         ),
+        row(
+            "rayWorkerFailed",
+            oldest=ray_worker_failed["0.23.0"],
+            newest=ray_worker_failed["0.33.0"],
+            same=ray_worker_failed["0.23.0"] == ray_worker_failed["0.33.0"],
+            wheels=printing(ray_worker_failed, not_printed),
+        ),
     )
 
 
@@ -2530,4 +2564,180 @@ def published_wording_never_fires(no_published_wording):
     return every(absent for absent in no_published_wording.values())
 
 
-# Fixtures: what the activation gate decides on the policies' logs. The trials stand here.
+# What the activation gate decides on logs of our making
+
+
+@audit.assumption(reason="The published audit's four policies; each is a folder of fixtures.", axis="policy")
+def policies_tried():
+    """Policies that the gate is tried on."""
+    return "fallback", "quiet", "compiled", "checked"
+
+
+@audit.assumption(
+    reason="Each sign that a log may show, with a parity receipt and without one.",
+    axis="state",
+)
+def states_tried():
+    """States that the gate is tried on."""
+    signs = (
+        "silent", "receipt", "warning", "warning-and-receipt", "disabled", "disabled-and-receipt", "cut-off", "failed",
+    )  # fmt: skip
+    return tuple(f"{sign}{parity}" for sign in signs for parity in ("", "-parity"))
+
+
+@audit.assumption(reason="The gate's own word.")
+def rejected():
+    """The start is rejected."""
+    return "REJECT"
+
+
+@audit.assumption(reason="The gate's own word.")
+def held():
+    """The start is held until parity is proved."""
+    return "HOLD"
+
+
+@audit.assumption(reason="The gate's own word.")
+def eligible():
+    """The start may go on to a bounded performance canary."""
+    return "CANARY-ELIGIBLE"
+
+
+def _gated(gate, files):
+    """The gate's answer on one folder of fixtures."""
+    return gate.decide([("startup.log", files["startup.log"])], parity=files.get("parity.json"))
+
+
+@audit.trial("activation_gate", "policies/{policy}", unit="1")
+def policy_warnings(gate, files):
+    """Unsupported-model warnings that the gate counts in the log."""
+    return _gated(gate, files)["warningCount"]
+
+
+@audit.trial("activation_gate", "policies/{policy}")
+def policy_seconds(gate, files):
+    """Compile time of the target that the gate finds, in seconds as logged."""
+    return _gated(gate, files)["targetCompileSeconds"]
+
+
+@audit.trial("activation_gate", "policies/{policy}", kind="truth")
+def policy_parity(gate, files):
+    """Whether a parity receipt counts for the log."""
+    return _gated(gate, files)["parity"]["counts"]
+
+
+@audit.trial("activation_gate", "policies/{policy}")
+def policy_decision(gate, files):
+    """What the gate decides."""
+    return _gated(gate, files)["decision"]
+
+
+@audit.trial("activation_gate", "policies/{policy}", kind="words")
+def policy_reasons(gate, files):
+    """Why."""
+    return tuple(_gated(gate, files)["reasons"])
+
+
+@audit.trial("activation_gate", "states/{state}", unit="1")
+def state_warnings(gate, files):
+    """Unsupported-model warnings that the gate counts in the log."""
+    return _gated(gate, files)["warningCount"]
+
+
+@audit.trial("activation_gate", "states/{state}", kind="truth")
+def state_receipt(gate, files):
+    """Whether the log has a compile line of the target."""
+    return _gated(gate, files)["targetCompileSeconds"] != "none"
+
+
+@audit.trial("activation_gate", "states/{state}", kind="truth")
+def state_parity(gate, files):
+    """Whether a parity receipt counts for the log."""
+    return _gated(gate, files)["parity"]["counts"]
+
+
+@audit.trial("activation_gate", "states/{state}")
+def state_decision(gate, files):
+    """What the gate decides."""
+    return _gated(gate, files)["decision"]
+
+
+@audit.trial("activation_gate", "states/{state}", kind="words")
+def state_reasons(gate, files):
+    """Why."""
+    return tuple(_gated(gate, files)["reasons"])
+
+
+@audit.result(
+    each="policy",
+    title="Four policies through the gate",
+    titles={
+        "policy": "Fixture",
+        "warning": "Unsupported-model warning",
+        "seconds": "Compile time of the target, s",
+        "parity": "Parity receipt counts",
+        "decision": "Decision",
+        "reasons": "Reasons",
+    },
+)
+def policies(policy_warnings, policy_seconds, policy_parity, policy_decision, policy_reasons):
+    """What the published policies come to: synthetic logs, decided by the tool that is offered."""
+    return row(
+        warning=policy_warnings > 0,
+        seconds=policy_seconds,
+        parity=policy_parity,
+        decision=policy_decision,
+        reasons=policy_reasons,
+    )
+
+
+@audit.result(
+    each="state",
+    title="The gate's state machine",
+    titles={
+        "state": "Fixture",
+        "warning": "Warning",
+        "receipt": "Compile line of the target",
+        "parity": "Parity receipt counts",
+        "decision": "Decision",
+        "reasons": "Reasons",
+    },
+)
+def gate_states(state_warnings, state_receipt, state_parity, state_decision, state_reasons):
+    """Each sign that a log may show, with a parity receipt and without: what the gate makes of it."""
+    return row(
+        warning=state_warnings > 0,
+        receipt=state_receipt,
+        parity=state_parity,
+        decision=state_decision,
+        reasons=state_reasons,
+    )
+
+
+@audit.invariant
+def policies_stand(policies, rejected, held, eligible):
+    """The four policies come to the published decisions."""
+    return every(
+        policies.cell("fallback", "decision") == rejected,
+        policies.cell("quiet", "decision") == rejected,
+        policies.cell("compiled", "decision") == held,
+        policies.cell("checked", "decision") == eligible,
+    )
+
+
+@audit.invariant
+def nothing_passes_without_both(gate_states, eligible):
+    """Without a compile line of the target and a parity receipt that counts, no state is eligible."""
+    return every(
+        some(decision != eligible, every(receipt, parity))
+        for decision, receipt, parity in [
+            (gate_states.cell(key, "decision"), gate_states.cell(key, "receipt"), gate_states.cell(key, "parity"))
+            for key in gate_states.keys
+        ]
+    )
+
+
+@audit.invariant
+def one_state_passes(gate_states, eligible):
+    """Exactly one state is eligible: the compile line of a finished start, with parity, and nothing against it."""
+    return count(decision == eligible for decision in gate_states.column("decision")) == 1
