@@ -752,6 +752,13 @@ def test_a_platform_in_other_words(installed, tag):
     assert "APPLIES" == installed.judged(_RECEIPT)["verdict"]
 
 
+def test_a_platform_more(installed):
+    """A wheel that says it is for more than the receipt's wheel is not that wheel."""
+    (installed.site / "vllm-1.2.0.dist-info" / "WHEEL").write_text(f"Tag: {_TAG}\nTag: cp38-abi3-linux_aarch64\n")
+
+    assert ["platform-not-covered"] == installed.judged(_RECEIPT)["reasons"]
+
+
 _SECOND = "vllm-1.2.0-2-cp38-abi3-manylinux_2_28_x86_64.whl"
 _CHANGED = {**_FILES, _MODEL: b"class Shelf:\n    ...\n", "vllm/config/vllm.py": b"MODE = 2\n"}
 _TWO = _receipt(_source(_FILES), _source(_CHANGED, _SECOND, "wheel@1.2.0-2"))
@@ -786,6 +793,19 @@ def test_a_file_that_would_tell_two_wheels_apart(installed):
     result = installed.judged(_TWO)
 
     assert ("UNKNOWN", "wheel@1.2.0", ["file-missing"]) == (result["verdict"], result["source"], result["reasons"])
+
+
+def test_a_wheel_that_lists_less(installed):
+    """A wheel that a difference rules out is not nearer than one of which a file is missing."""
+    less = {path: body for path, body in _CHANGED.items() if path != _MODEL}
+    (installed.site / _MODEL).unlink()
+
+    for rows in (
+        [_source(_FILES), _source(less, _SECOND, "second")],
+        [_source(less, _SECOND, "second"), _source(_FILES)],
+    ):
+        result = installed.judged(_receipt(*rows))
+        assert ("UNKNOWN", "wheel@1.2.0", ["file-missing"]) == (result["verdict"], result["source"], result["reasons"])
 
 
 def test_two_wheels_that_agree(installed):
@@ -870,6 +890,7 @@ _MALFORMED = {
     "list": (b"[]", 'malformed-receipt: /schema: expected "receipt/1"'),
     "schema": (_changed(lambda it: it.update(schema="receipt/2")), 'malformed-receipt: /schema: expected "receipt/1"'),
     "audit": (_changed(lambda it: it.pop("audit")), "malformed-receipt: /audit: expected the name of an audit"),
+    "no-audit": (_changed(lambda it: it.update(audit="")), "malformed-receipt: /audit: expected the name of an audit"),
     "body": (
         _changed(lambda it: it.update(body=[])),
         "malformed-receipt: /body/sources: expected a list that is not empty",
@@ -1001,6 +1022,14 @@ _INSTALLED = {
 def test_a_truncated_receipt(cut):
     """No beginning of a receipt is a receipt."""
     assert "UNKNOWN" == tool.judge(_INSTALLED, _RECEIPT[:cut])["verdict"]
+
+
+def test_a_receipt_without_end():
+    """What is larger than any receipt is not read as one."""
+    assert [_NOT_JSON + "more than 67108864 bytes"] == [
+        f"{one['code']}: {one['where']}: {one['text']}"
+        for one in tool.judge(_INSTALLED, _RECEIPT + b" " * 64 * 1024 * 1024)["explanations"]
+    ]
 
 
 @given(place=st.integers(0, len(_RECEIPT) - 1), byte=st.integers(0, 255))

@@ -352,11 +352,7 @@ def _wheel(row: dict[str, Any], package: re.Match[str], where: str, problems: li
     file = unquote(package["file"])
     name = _WHEEL.fullmatch(file)
     version = unquote(package["version"])
-    if (
-        name is None
-        or not _TAG.fullmatch(name["tag"])
-        or (_normalised(name["dist"]), name["version"]) != (_normalised(unquote(package["dist"])), version)
-    ):
+    if name is None or (_normalised(name["dist"]), name["version"]) != (_normalised(unquote(package["dist"])), version):
         problems.append(
             _obstacle("malformed-receipt", f"{where}/origin", "expected a wheel of the version that is named")
         )
