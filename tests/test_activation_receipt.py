@@ -139,8 +139,8 @@ _COUNTS = [place for place in _places(_GOOD) if isinstance(_at(_GOOD, place), in
 _GATE = ("startup", "gate")
 
 # What the gate says of a line only where there is something to say, and lists that may hold nothing.
-_OPTIONAL = [(*_GATE, "evidence", 0, key) for key in ("pattern", "basis", "component", "seconds", "note")]
-_MAY_BE_EMPTY = [(*_GATE, key) for key in ("processes", "cacheKeys", "notes")]
+_OPTIONAL: list[_Place] = [(*_GATE, "evidence", 0, key) for key in ("pattern", "basis", "component", "seconds", "note")]
+_MAY_BE_EMPTY: list[_Place] = [(*_GATE, key) for key in ("processes", "cacheKeys", "notes")]
 
 
 def _is_verbatim(place: _Place) -> bool:
