@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -334,14 +334,14 @@ def _fetch(project: Project, inputs: Inputs, audit: AuditInputs, workers: int, p
         tails=tails,
     )
     if any(source.tree for source in sources):
-        audited = audits.packages(sources)
-        script, where = audits.load(audit.script.body, audit.script.where, audited), audit.script.where
+        audited, where = audits.packages(sources), audit.script.where
+        script = cache(lambda: audits.load(audit.script.body, where, audited))
         report = fetching.fetch_trees(
             report,
             sources,
             project.store,
             policy,
-            lambda trees: audits.followed(script, where, trees, audited),
+            lambda trees: audits.followed(script(), where, trees, audited),
             progress=_progress(audit.name),
             workers=workers,
             tails=tails,

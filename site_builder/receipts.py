@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, JsonValue, model_validator
 from site_builder import records, strict
 from site_builder.errors import ReceiptError
 from site_builder.records import Record
-from site_builder.sources import Artifact, DigestText, Integrity, Mutability, Role, Standing, TreeMember
+from site_builder.sources import Artifact, DigestText, Integrity, Mutability, Role, Standing, TreeMembers
 from site_builder.values import Digest, Expression, Kind, Value, decoded, evaluate, leaves, words
 
 ID = re.compile(r"[a-z0-9][A-Za-z0-9.@_-]*")
@@ -52,7 +52,7 @@ class SourceRow(Record):
     retrieved_at: str
     recorded_by: str | None = None
     reason: str | None = None
-    members: tuple[TreeMember, ...] | None = None
+    members: TreeMembers | None = None
     """Of a tree, every file that was read of it; the digest and size beside are those of the wheel's RECORD."""
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from site_builder.errors import Problem, SourceError
 from site_builder.readers import ReadingError, Seen, structured, text
-from site_builder.sources import LockEntry, Source, read_record
+from site_builder.sources import LockEntry, Source, is_inside, read_record
 from site_builder.values import Digest
 
 if TYPE_CHECKING:
@@ -47,13 +47,14 @@ class Snapshot:
                 "The stored bytes changed after they were locked: fetch again, and review what moved.",
             )
         members = members or {}
-        if problems := tuple(_untrue_members(source, entry, body)):
+        if problems := tuple(untrue_members(source, entry, body)):
             raise SourceError(*problems)
         for member in entry.members or ():
-            if Digest.of(members[member.path]) != member.digest:
+            read = members.get(member.path, b"")
+            if Digest.of(read) != member.digest:
                 raise SourceError.at(
                     source.where,
-                    f"{source.id}: {member.path}: expected {member.digest}, found {Digest.of(members[member.path])}",
+                    f"{source.id}: {member.path}: expected {member.digest}, found {Digest.of(read)}",
                     "The stored bytes changed after they were locked: fetch again, and review what moved.",
                 )
         return cls(source=source, body=body, members=members)
@@ -96,26 +97,39 @@ class Snapshot:
 
 @lru_cache(maxsize=32)
 def tree_files(record: bytes, folder: str) -> Mapping[str, tuple[str, int]]:
-    """Return the files of a tree as a wheel's RECORD states them: digest and size by path."""
-    return {path: stated for path, stated in read_record(record).items() if path.startswith(f"{folder}/")}
+    """Return the files of a tree as a wheel's RECORD states them: digest and size by path.
+
+    Raises:
+        ValueError: it is no RECORD, it has no file in the folder, or one whose path leads out of it.
+    """
+    files = {path: stated for path, stated in read_record(record).items() if path.startswith(f"{folder}/")}
+    if not files:
+        raise ValueError(f"expected files below {folder}/ in RECORD, found none")
+    for path in files:
+        if not is_inside(path):
+            raise ValueError(f"expected paths inside the wheel in RECORD, found {path!r}")
+    return files
 
 
-def _untrue_members(source: Source, entry: LockEntry, record: bytes) -> Iterator[Problem]:
-    """Yield what the lock says of a tree's files and the wheel's RECORD does not."""
+def untrue_members(source: Source, entry: LockEntry, record: bytes) -> Iterator[Problem]:
+    """Yield what the lock says of a tree's files and the wheel's RECORD does not; no file needs to be at hand for it."""
     if source.tree is None:
         return
     try:
         stated = tree_files(record, source.tree)
     except ValueError as error:
-        yield Problem(where=source.where, problem=f"{source.id}: {error}", remedy="Name the RECORD of a wheel.")
+        remedy = "Name the RECORD of a wheel, and after `tree:` a folder that it has."
+        yield Problem(where=source.where, problem=f"{source.id}: {error}", remedy=remedy)
         return
     for member in entry.members or ():
         if (member.digest, member.bytes) != stated.get(member.path):
-            digest, size = stated.get(member.path, ("no such file", 0))
+            digest, size = stated.get(member.path, ("", 0))
+            said = (
+                f"{digest or 'no sha256'} of {size} bytes as RECORD states it" if member.path in stated else "no file"
+            )
             yield Problem(
                 where=source.where,
-                problem=f"{source.id}: {member.path}: expected {digest} of {size} bytes as RECORD states it,"
-                f" found {member.digest} of {member.bytes} bytes",
+                problem=f"{source.id}: {member.path}: expected {said}, found {member.digest} of {member.bytes} bytes",
                 remedy="The lock is written by `fetch` alone: restore it, or fetch again.",
             )
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
@@ -42,6 +43,7 @@ HELD: frozenset[str] = frozenset({"obtained", "origin-confirmed", "bytes-obtaine
 
 _ID = re.compile(r"[a-z0-9][A-Za-z0-9.@_-]*")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_DIGEST_BYTES = 32
 _PLACEHOLDER = re.compile(r"\{([A-Za-z]+)\}")
 
 
@@ -54,9 +56,14 @@ def _matching(pattern: re.Pattern[str], what: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _inside(path: str) -> str:
+def is_inside(path: str) -> bool:
+    """Tell whether a path stays inside the folder that it is relative to."""
     parts = path.split("/")
-    if path.startswith("/") or "\\" in path or "\0" in path or any(part in ("", ".", "..") for part in parts):
+    return not (path.startswith("/") or "\\" in path or "\0" in path or any(part in ("", ".", "..") for part in parts))
+
+
+def _inside(path: str) -> str:
+    if not is_inside(path):
         raise ValueError(f"expected a path inside the folder, found {path!r}")
     return path
 
@@ -228,7 +235,20 @@ class TreeMember(Record):
 
     path: Inside
     digest: DigestText
-    bytes: int
+    bytes: Annotated[int, Field(ge=0)]
+
+
+def _in_order(members: tuple[TreeMember, ...]) -> tuple[TreeMember, ...]:
+    paths = [member.path for member in members]
+    for before, path in pairwise(paths):
+        if before >= path:
+            raise ValueError(
+                f"expected each file of a tree once, in the order of their paths, found {path} after {before}"
+            )
+    return members
+
+
+TreeMembers = Annotated[tuple[TreeMember, ...], AfterValidator(_in_order)]
 
 
 class LockEntry(Record):
@@ -247,7 +267,7 @@ class LockEntry(Record):
     """The roles that were asked for it ("package index", "its file host", or a host that content named)."""
     recorded_by: str | None = None
     reason: str | None = None
-    members: tuple[TreeMember, ...] | None = None
+    members: TreeMembers | None = None
     """Of a tree, the files that its observations need, by path: all that they need, and no other."""
 
     @property
@@ -282,6 +302,8 @@ class Lock(Record):
 def read_record(body: bytes) -> Mapping[str, tuple[str, int]]:
     """Return what a wheel's RECORD says of each member: digest and size; of itself and of signatures it says neither.
 
+    What is stated in another algorithm than SHA-256, or not at all, is an empty digest; a size that is not, -1.
+
     Raises:
         ValueError: it is no RECORD, or names a member twice.
     """
@@ -290,15 +312,24 @@ def read_record(body: bytes) -> Mapping[str, tuple[str, int]]:
         for name, digest, size in csv.reader(io.StringIO(body.decode("utf-8"), newline="")):
             if name in stated:
                 raise _TwiceError(f"expected each member once, found {name} twice")
-            algorithm, _, value = digest.partition("=")
-            padded = value + "=" * (-len(value) % 4)
-            hexadecimal = base64.urlsafe_b64decode(padded).hex() if algorithm == "sha256" else ""
-            stated[name] = (f"sha256:{hexadecimal}", int(size) if size else -1)
+            if size and not (size.isascii() and size.isdigit()):
+                raise ValueError(size)
+            stated[name] = (_stated_digest(digest), int(size) if size else -1)
     except _TwiceError:
         raise
     except (csv.Error, ValueError):
         raise ValueError("expected name, digest and size in each row, found another row") from None
     return stated
+
+
+def _stated_digest(stated: str) -> str:
+    algorithm, _, value = stated.partition("=")
+    if algorithm != "sha256":
+        return ""
+    found = base64.urlsafe_b64decode(value + "=" * (-len(value) % 4))
+    if len(found) != _DIGEST_BYTES:
+        raise ValueError(stated)
+    return f"sha256:{found.hex()}"
 
 
 class _TwiceError(ValueError):

@@ -36,7 +36,7 @@ from site_builder.site import (
     read_contributors,
     read_corrections,
 )
-from site_builder.snapshots import Snapshot
+from site_builder.snapshots import Snapshot, untrue_members
 from site_builder.sources import (
     FileLocator,
     Lists,
@@ -162,6 +162,8 @@ def _held(inputs: Inputs, audit: AuditInputs, require_bytes: bool) -> Held:
                 snapshots[source.id] = Snapshot.verified(source, entry, body, there)
                 problems.extend(_expectation_problems(source, body))
                 continue
+            if body is not None:
+                problems.extend(untrue_members(source, entry, body))
         except SourceError as error:
             problems.extend(error.problems)
             continue

@@ -217,9 +217,8 @@ def test_nothing_is_wrong_with_it(net):
         ),
         (
             wheel({"demo/kernel.py": KERNEL}, record=lambda rows: rows.replace("sha256=", "md5=")),
-            f"expected demo/kernel.py as {WHEEL}'s RECORD states it (sha256:, {len(KERNEL)} bytes),"
-            f" found {digest_of(KERNEL)}, {len(KERNEL)} bytes\n"
-            "    Don't rest anything on this member: the file does not agree with itself.",
+            f"expected sha256 and size of demo/kernel.py in the RECORD of {WHEEL}, found none\n"
+            "    Don't rest anything on this member: nothing vouches for it.",
             1,
         ),
         (

@@ -130,6 +130,10 @@ class Entry:
     """Per column (or under the empty name for a value): the wordings that read as each value."""
     otherwise: str | None = None
 
+    def control_of(self, key: str | None) -> str:
+        """Return the id of its control's source, for one key of its list."""
+        return self.control.replace("{" + str(self.axis) + "}", key or "")
+
 
 _Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -15,7 +15,7 @@ from site_builder.audits.declared import MEANS_ELSE, Audit, Entry, worded
 from site_builder.audits.loading import crossing, raised_at
 from site_builder.audits.operators import FixtureFile, ToolFile, folders
 from site_builder.errors import AuditError, EvidenceError, Problem
-from site_builder.readers import Hop, MissingError, Plain, ReadingError, Seen, digest_of, lines_region
+from site_builder.readers import Hop, MissingError, Plain, ReadingError, Searched, Seen, digest_of, lines_region
 from site_builder.receipts import (
     Absence,
     Assumption,
@@ -146,6 +146,7 @@ class _Run:
         for source in inputs.sources:
             self.by_family.setdefault(source.family, []).append(source)
         self.axes: dict[str, tuple[str, ...]] = {}
+        self.taken_as_recorded = False
 
     def body(self) -> Body:
         self._named_once()
@@ -254,7 +255,23 @@ class _Run:
                     observations.append(record)
                 elif record is not None:
                     absences.append(record)
+        if not self.problems and not self.taken_as_recorded:
+            self._all_of_each_lock_is_read()
         return observations, absences
+
+    def _all_of_each_lock_is_read(self) -> None:
+        """What a lock names of a tree is what the observations read of it, so that a receipt lists no other file."""
+        for name, snapshot in self.inputs.snapshots.items():
+            if snapshot.source.tree is not None:
+                used = frozenset(snapshot.tree.used)
+                unread = [member.path for member in self.locked[name].members or () if member.path not in used]
+                if unread:
+                    self._problem(
+                        None,
+                        f"{name}: expected a lock that names what is read of the tree, found {unread[0]}, which no"
+                        " observation reads",
+                        f"Run `python build.py fetch {self.inputs.name}`: it follows what an observation reads.",
+                    )
 
     def _one(self, entry: Entry, source: Source, address: str) -> Observation | Absence | None:
         locked = self.locked.get(source.id)
@@ -282,20 +299,21 @@ class _Run:
                     "Run `fetch`, then `issue`.",
                 )
                 return None
+            self.taken_as_recorded = True
             return _as_recorded(entry, recorded)
         try:
             if entry.kind == "absence":
                 return self._absence(entry, source, snapshot, address)
-            seen = entry.function(snapshot)
+            seen = _asked(entry, snapshot)
             if not isinstance(seen, Seen):
-                raise ReadingError(f"expected what a reader saw, found {type(seen).__name__}")
+                raise _NotReadError(f"expected what a reader saw, found {type(seen).__name__}")
             for place in (seen, *seen.trail):
                 _refuse_unseen(place.at, place.region, snapshot)
             value = _as_value(seen.value, entry)
-        except MissingError as error:
+        except _NotFetchedError as error:
             self._problem(
                 entry,
-                f"{address}: expected {error.paths[0]} among the locked files of {source.id}, found it not fetched",
+                f"{address}: expected {error.path} among the locked files of {error.source}, found it not fetched",
                 f"Run `python build.py fetch {self.inputs.name}`: it follows what an observation reads.",
             )
             return None
@@ -304,6 +322,11 @@ class _Run:
                 return self._unknown(entry, source, address, error.recorded)
             self._problem(
                 entry, f"{address}: {source.id}: {error.problem}", "Look at what changed upstream, and mend the reader."
+            )
+            return None
+        except _NotReadError as error:
+            self._problem(
+                entry, f"{address}: {source.id}: {error}", "Look at what changed upstream, and mend the reader."
             )
             return None
         except ValueRefused as error:
@@ -351,18 +374,28 @@ class _Run:
         )
 
     def _absence(self, entry: Entry, source: Source, snapshot: Snapshot, address: str) -> Absence | None:
-        control_id = entry.control.replace("{" + str(entry.axis) + "}", source.key or "")
+        control_id = entry.control_of(source.key)
+        searched = _searched(entry, snapshot)
         control = self.inputs.snapshots.get(control_id)
         if control is None:
             recorded = self.inputs.recorded.get(address)
-            if isinstance(recorded, Absence):
+            if isinstance(recorded, Absence) and recorded.control["source"] == control_id:
+                self.taken_as_recorded = True
                 return _as_recorded(entry, recorded)
-            raise ReadingError(f"expected the bytes of its control {control_id}, found neither them nor a record")
-        searched = entry.function(snapshot)
-        found = searched.control or entry.function(control)
-        if not found.found or found.matcher != searched.matcher:
+            locked = self.locked.get(control_id)
+            if locked is not None and locked.standing == "absent":
+                raise ReadingError(f"the control {control_id} is absent: the search proves nothing")
+            raise _NotReadError(f"expected the bytes of its control {control_id}, found neither them nor a record")
+        found = searched.control or _searched(entry, control)
+        if found.matcher != searched.matcher:
+            raise _NotReadError(
+                f"expected a control of the same matcher ({searched.matcher}), found one of another ({found.matcher})"
+            )
+        if not found.found:
             raise ReadingError(f"the control {control_id} has none either: the search proves nothing")
-        for place, read in ((searched, snapshot), (found, control), *((hop, snapshot) for hop in searched.trail)):
+        places: list[tuple[Searched | Hop, Snapshot]] = [(searched, snapshot), (found, control)]
+        places += ((hop, snapshot) for hop in searched.trail)
+        for place, read in places:
             if place.at is not None:
                 _refuse_unseen(place.at, place.region, read)
         return Absence(
@@ -596,11 +629,44 @@ def _as_recorded(entry: Entry, recorded: _Read) -> _Read:
     return made  # type: ignore[no-any-return]
 
 
+class _NotReadError(Exception):
+    """An answer that was not read off the bytes as it says: whoever wrote the audit must act, so it is never unknown."""
+
+
+class _NotFetchedError(Exception):
+    """A file of a tree that an answer needs and that is not at hand: never unknown, since `fetch` obtains it."""
+
+    def __init__(self, path: str, source: str) -> None:
+        self.path = path
+        self.source = source
+
+
+def _asked(entry: Entry, snapshot: Snapshot) -> Any:
+    """Return what the function makes of the snapshot, once every file that it asked for was at hand."""
+    if snapshot.source.tree is None:
+        return entry.function(snapshot)
+    try:
+        with snapshot.tree.at_hand():
+            return entry.function(snapshot)
+    except MissingError as error:
+        raise _NotFetchedError(error.paths[0], snapshot.source.id) from None
+
+
+def _searched(entry: Entry, snapshot: Snapshot) -> Searched:
+    found = _asked(entry, snapshot)
+    if not isinstance(found, Searched):
+        raise _NotReadError(f"expected what a search found, found {type(found).__name__}")
+    return found
+
+
 def _refuse_unseen(at: Mapping[str, str | int], said: str | None, snapshot: Snapshot) -> None:
     """Refuse what was not seen where it is said to be: a reader computes the region, and the engine does so again."""
     body = snapshot.members.get(str(at["path"]), b"") if "path" in at else snapshot.body
     if "line" in at:
-        region = lines_region(body, int(at["line"]), int(at.get("lastLine", at["line"])))
+        first, last = int(at["line"]), int(at.get("lastLine", at["line"]))
+        # Of lines that are not all there, those that are would be the region of another place.
+        there = body.count(b"\n") + (not body.endswith(b"\n"))
+        region = lines_region(body, first, last) if 1 <= first <= last <= there else b""
     elif "bytes" in at:
         region = bytes.fromhex(str(at["bytes"]))
         region = region if region in body else b""
@@ -608,7 +674,7 @@ def _refuse_unseen(at: Mapping[str, str | int], said: str | None, snapshot: Snap
         region = body
     if not region or digest_of(region) != said:
         place = ", ".join(f"{name} {value}" for name, value in at.items())
-        raise ReadingError(f"expected a place whose bytes have the digest that was read, found others at {place}")
+        raise _NotReadError(f"expected a place whose bytes have the digest that was read, found others at {place}")
 
 
 def _shape(entry: Entry) -> dict[str, Any]:

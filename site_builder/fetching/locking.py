@@ -99,16 +99,18 @@ class FetchReport:
     lock: Lock
     """As it is to be written: what was locked before and was not asked for stands in it unchanged."""
     yanked: tuple[str, ...] = ()
+    wrong: tuple[Problem, ...] = ()
+    """What is wrong with the audit itself, where it had to be asked which files it reads."""
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Everything that is wrong."""
-        return tuple(outcome.problem for outcome in self.outcomes if outcome.problem)
+        return (*(outcome.problem for outcome in self.outcomes if outcome.problem), *self.wrong)
 
     @property
     def exit_code(self) -> int:
         """The code that decides."""
-        return worst(outcome.exit_code for outcome in self.outcomes)
+        return worst([*(outcome.exit_code for outcome in self.outcomes), *(1 for _ in self.wrong)])
 
     @property
     def spent(self) -> Mapping[str, Cost]:

@@ -48,6 +48,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _DEFLATED_OR_STORED = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 
 _AGAIN = "Fetch again; if it stays, the file is damaged or not what the index lists."
+_UNVOUCHED = "Don't rest anything on this member: nothing vouches for it."
 
 
 # The index's page -------------------------------------------------------------------------------------------
@@ -422,6 +423,8 @@ def _without_reading(
         return Unread(f"expected {member} in the {lacks} of {listed.file}, found it in its {has} only", _AGAIN, 1)
     if member not in infos:
         return NoMember(listing=record, named="RECORD")
+    if not stated[member][0] or stated[member][1] < 0:
+        return Unread(f"expected sha256 and size of {member} in the RECORD of {listed.file}, found none", _UNVOUCHED, 1)
     body = stored(stated[member][0])
     return None if body is None else MemberBody(body=body, whole=False)
 

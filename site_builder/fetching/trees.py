@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from site_builder.audits import Followed
-from site_builder.errors import Problem, worst
+from site_builder.errors import EvidenceError, Problem, worst
 from site_builder.fetching.locking import Cost, FetchReport, Outcome, Progress, State, Store, fetch
 from site_builder.fetching.released import Tails
 from site_builder.fetching.transport import Policy
@@ -22,6 +22,7 @@ Follow: TypeAlias = Callable[[Mapping[str, Snapshot]], Mapping[str, Followed]]
 """What is asked of each tree, by source id. The same snapshots come again, with more files at hand."""
 
 _ROUNDS_AT_MOST: Final = 100
+"""The longest way met takes a dozen; what still asks for more after so many asks for anything."""
 _ANYTHING: Final = Expectation.model_construct(type="", contains="", bytes=None)
 """A file of a tree is told by the digest that RECORD states."""
 
@@ -32,13 +33,28 @@ class _Tree:
 
     source: Source
     entry: LockEntry
+    new: bool
+    """Whether its lock entry was made in this command."""
     stated: Mapping[str, tuple[str, int]]
-    bodies: dict[str, bytes]
     snapshot: Snapshot
+    bodies: dict[str, bytes]
     spent: dict[str, Cost] = field(default_factory=dict)
     fetched: bool = False
-    problems: list[Problem] = field(default_factory=list)
+    piecemeal: bool = False
+    """Whether files came after others had been read: it may have been asked for what it is not asked for in the end."""
+    failures: dict[str, Problem] = field(default_factory=dict)
+    """By what they say."""
     codes: list[int] = field(default_factory=list)
+
+    def fail(self, problem: str, remedy: str, code: int = 1) -> None:
+        """Say what is wrong; one thing that is wrong with many files is said once."""
+        self.failures.setdefault(problem, Problem(where=self.source.where, problem=problem, remedy=remedy))
+        self.codes.append(code)
+
+    def begin_afresh(self) -> None:
+        """Ask it again as whoever finds all files at hand will."""
+        self.snapshot = replace(self.snapshot)
+        self.piecemeal = False
 
 
 def fetch_trees(
@@ -54,26 +70,59 @@ def fetch_trees(
 ) -> FetchReport:
     """Return the report with the closure of each tree whose RECORD it obtained locked beside it.
 
-    Raises:
-        AuditError: what follows names does what an audit may not.
+    A tree whose closure is not to be had stays as it was locked, or unlocked. Where nothing can be followed, because the
+    audit does what it may not, the report says so and all trees stay; what else was fetched stands.
     """
     trees = {tree.source.id: tree for tree in _opened(report, sources, store)}
     wanted = {name: {member.path for member in tree.entry.members or ()} for name, tree in trees.items()}
     asked: Mapping[str, Followed] = {}
     for _ in range(_ROUNDS_AT_MOST):
         _obtain(report.lock, trees, wanted, store, policy, progress, workers, tails)
-        asked = follow({name: tree.snapshot for name, tree in trees.items()})
-        wanted = {name: set(one.missing) - trees[name].bodies.keys() for name, one in asked.items()}
-        wanted = {name: paths for name, paths in wanted.items() if paths and not trees[name].problems}
-        if not wanted:
+        sound = {name: tree.snapshot for name, tree in trees.items() if not tree.failures}
+        try:
+            asked = follow(sound) if sound else {}
+        except EvidenceError as error:
+            return _settled(report, trees, {}, error.problems)
+        wanted = {name: set(one.missing) for name, one in asked.items() if one.missing}
+        piecemeal = [tree for tree in trees.values() if tree.piecemeal]
+        if not wanted and not piecemeal:
             break
+        for name in wanted:
+            trees[name].piecemeal = True
+        for tree in piecemeal if not wanted else ():
+            tree.begin_afresh()
+    else:
+        for name, paths in wanted.items():
+            trees[name].fail(
+                f"expected observations that come to an end, found one that still asks for {min(paths)}"
+                f" after {_ROUNDS_AT_MOST} rounds",
+                "Mend the observation: what it reads must follow from what it read before.",
+            )
+    return _settled(report, trees, asked, ())
+
+
+def _settled(
+    report: FetchReport, trees: Mapping[str, _Tree], asked: Mapping[str, Followed], wrong: Sequence[Problem]
+) -> FetchReport:
+    """Return the report once each tree is locked with its closure, or stays as it was."""
     outcomes = [
-        _outcome(outcome, trees[outcome.source], asked[outcome.source]) if outcome.source in trees else outcome
+        _outcome(outcome, trees[outcome.source], asked.get(outcome.source)) if outcome.source in trees else outcome
         for outcome in report.outcomes
     ]
-    entries = {**report.lock.by_id(), **{outcome.source: outcome.entry for outcome in outcomes if outcome.entry}}
-    lock = report.lock.model_copy(update={"entries": tuple(entries[name] for name in sorted(entries))})
-    return replace(report, outcomes=tuple(outcomes), lock=lock)
+    entries = dict(report.lock.by_id())
+    for outcome in outcomes:
+        if outcome.entry is None:
+            entries.pop(outcome.source, None)
+        else:
+            entries[outcome.source] = outcome.entry
+    read = {entry.artifact for entry in entries.values()}
+    lock = report.lock.model_copy(
+        update={
+            "entries": tuple(entries[name] for name in sorted(entries)),
+            "artifacts": tuple(artifact for artifact in report.lock.artifacts if artifact.file in read),
+        }
+    )
+    return replace(report, outcomes=tuple(outcomes), lock=lock, wrong=(*report.wrong, *wrong))
 
 
 def _opened(report: FetchReport, sources: Sequence[Source], store: Store) -> Iterator[_Tree]:
@@ -83,15 +132,22 @@ def _opened(report: FetchReport, sources: Sequence[Source], store: Store) -> Ite
         if source.tree is None or entry is None or not entry.held or outcome.problem:
             continue
         record = store.get(entry.digest)
-        if record is not None:
-            bodies: dict[str, bytes] = {}
-            yield _Tree(
-                source=source,
-                entry=entry,
-                stated=tree_files(record, source.tree),
-                bodies=bodies,
-                snapshot=Snapshot(source=source, body=record, members=bodies),
-            )
+        if record is None:
+            continue
+        bodies: dict[str, bytes] = {}
+        tree = _Tree(
+            source=source,
+            entry=entry,
+            new=outcome.state == "locked",
+            stated={},
+            snapshot=Snapshot(source=source, body=record, members=bodies),
+            bodies=bodies,
+        )
+        try:
+            tree.stated = tree_files(record, source.tree)
+        except ValueError as error:
+            tree.fail(str(error), "Name the RECORD of a wheel, and after `tree:` a folder that it has.")
+        yield tree
 
 
 def _obtain(
@@ -112,7 +168,11 @@ def _obtain(
         tree = trees[name]
         for path in sorted(paths):
             if path not in tree.stated:
-                continue  # the first gate says what a lock has that RECORD does not
+                continue  # what only the lock names is not asked for again, and leaves it
+            if not tree.stated[path][0] or tree.stated[path][1] < 0:
+                remedy = "Don't rest anything on this member: nothing vouches for it."
+                tree.fail(f"expected sha256 and size of {path} in RECORD, found none", remedy)
+                continue
             member, entry = _as_source(tree, path, len(places))
             places[member.id] = tree, path
             members.append(member)
@@ -135,11 +195,10 @@ def _obtain(
         for role, cost in outcome.spent.items():
             before = tree.spent.get(role, Cost())
             tree.spent[role] = Cost(requests=before.requests + cost.requests, bytes=before.bytes + cost.bytes)
-        body = store.get(tree.stated[path][0])
-        if outcome.problem or body is None:
-            tree.problems.append(outcome.problem or _not_kept(tree, path))
-            tree.codes.append(outcome.exit_code or 1)
-        else:
+        if outcome.problem:
+            said = outcome.problem.problem.removeprefix(f"{outcome.source}: ")
+            tree.fail(said, outcome.problem.remedy, outcome.exit_code)
+        elif (body := store.get(tree.stated[path][0])) is not None:
             tree.bodies[path] = body
 
 
@@ -157,35 +216,24 @@ def _as_source(tree: _Tree, path: str, number: int) -> tuple[Source, LockEntry]:
     return source, entry
 
 
-def _outcome(outcome: Outcome, tree: _Tree, asked: Followed) -> Outcome:
+def _outcome(outcome: Outcome, tree: _Tree, asked: Followed | None) -> Outcome:
     spent = dict(outcome.spent)
     for role, cost in tree.spent.items():
         before = spent.get(role, Cost())
         spent[role] = Cost(requests=before.requests + cost.requests, bytes=before.bytes + cost.bytes)
-    if tree.problems:
-        said = "; ".join(dict.fromkeys(problem.problem for problem in tree.problems))
-        problem = replace(tree.problems[0], problem=said)
-        return replace(outcome, state="failed", problem=problem, exit_code=worst(tree.codes), spent=spent)
+    kept = replace(outcome, entry=None if tree.new else outcome.entry, spent=spent)
+    if tree.failures:
+        first = next(iter(tree.failures.values()))
+        problem = replace(first, problem=f"{tree.source.id}: {'; '.join(tree.failures)}")
+        return replace(kept, state="failed", problem=problem, exit_code=worst(tree.codes))
+    if asked is None:
+        return replace(kept, state="failed" if tree.new else outcome.state)
     members = tuple(
-        TreeMember(path=path, digest=tree.stated[path][0], bytes=tree.stated[path][1])
-        for path in asked.used
-        if path in tree.bodies
+        TreeMember(path=path, digest=tree.stated[path][0], bytes=tree.stated[path][1]) for path in asked.used
     )
     entry = tree.entry.model_copy(update={"members": members})
-    state: State = outcome.state
-    if state == "at hand" and tree.fetched:
-        state = "fetched"
-    if entry != tree.entry:
-        state = "locked"
-    return replace(outcome, state=state, entry=entry, spent=spent)
-
-
-def _not_kept(tree: _Tree, path: str) -> Problem:
-    return Problem(
-        where=tree.source.where,
-        problem=f"{tree.source.id}: expected the bytes of {path} in the store, found none",
-        remedy="Fetch again.",
-    )
+    state: State = "fetched" if outcome.state == "at hand" and tree.fetched else outcome.state
+    return replace(outcome, state=state if entry == tree.entry else "locked", entry=entry, spent=spent)
 
 
 def _no_file(path: str) -> bytes:

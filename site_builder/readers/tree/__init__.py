@@ -11,7 +11,8 @@ its way succeed; a `raise` that the world leaves at the top of a module on the w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from site_builder.readers import Hop, MissingError, NotOneError, ReadingError, python
 from site_builder.readers.tree.classes import Attribute, Class, Decorator, Found, Function, _made
@@ -82,4 +83,23 @@ class Tree:
     @property
     def used(self) -> tuple[str, ...]:
         """The paths of all files that answers so far were read from, sorted."""
-        return tuple(sorted(self._files.read))
+        return tuple(sorted(self._files.given))
+
+    @contextmanager
+    def at_hand(self) -> Iterator[None]:
+        """Hold whoever asks to files that are at hand.
+
+        Raises:
+            MissingError: a file was asked for that is not, even where that was swallowed.
+        """
+        before = len(self._files.missed)
+        try:
+            yield
+        except Exception:
+            self._refuse_missed(before)
+            raise
+        self._refuse_missed(before)
+
+    def _refuse_missed(self, before: int) -> None:
+        if missed := self._files.missed[before:]:
+            raise MissingError(missed) from None

@@ -89,6 +89,10 @@ class Files:
         self._members = members
         self.exists = exists
         self.read: dict[str, File] = {}
+        self.given: set[str] = set()
+        """The paths of those whose bytes were given, whether or not they parse: an answer rests on that, too."""
+        self.missed: list[str] = []
+        """The paths of those that were asked for and are not at hand, as often as they were."""
 
     def path_of(self, module: str) -> str | None:
         """Return the file of a module, or None if the artifact has none."""
@@ -109,7 +113,9 @@ class Files:
         if path not in self.read:
             body = self._members(path)
             if body is None:
+                self.missed.append(path)
                 raise MissingError([path])
+            self.given.add(path)
             problem = syntax.unreadable(body)
             root = syntax.parse(b"" if problem else body)
             problem = problem or syntax.broken(root)
