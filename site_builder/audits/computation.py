@@ -102,6 +102,7 @@ class Computation:
         self.memo: dict[tuple[str, str], Any] = dict(known or {})
         self._rests: dict[tuple[str, str], frozenset[tuple[str, str]]] = {}
         self._open: set[tuple[str, str]] = set()
+        self._rows: dict[tuple[str, str], Mapping[str, Value]] = {}
 
     def value(self, name: str, key: str) -> Any:
         """Return a result's or an invariant's value, or a row, for one key (the empty one where it has none)."""
@@ -167,7 +168,10 @@ class Computation:
         return Table(name, tuple(rows), rows.__getitem__)
 
     def _row(self, entry: Entry, key: str) -> Mapping[str, Value]:
-        return named(entry.id, key, self._with_key(entry, key, self.value(entry.id, key)))
+        node = (entry.id, key)
+        if node not in self._rows:
+            self._rows[node] = named(*node, self._with_key(entry, key, self.value(*node)))
+        return self._rows[node]
 
     def _with_key(self, entry: Entry, key: str, made: Row) -> Mapping[str, Value]:
         return {str(entry.axis): self._member(str(entry.axis), key), **made.cells}

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -37,8 +38,9 @@ _COLLECTIONS = ("tuple", "list", "set", "frozenset")
 _PLACES_AT_MOST = 1000
 
 
+@lru_cache(maxsize=1024)
 def read(body: bytes, path: str | None = None) -> Module:
-    """Return the module; whether it parses is told by the first question put to it.
+    """Return the module, one for the same bytes; whether it parses is told by the first question put to it.
 
     With a path, what is seen says in which file of its tree.
     """
@@ -370,7 +372,10 @@ class _Scope:
 
     def _nodes(self, node_type: str) -> list[Node]:
         self._module._refuse_broken()
-        return [node for node in syntax.of_type(self._node, node_type) if node != self._node]
+        kept, asked = self._module._kept, (self._node.id, node_type)
+        if asked not in kept:
+            kept[asked] = [node for node in syntax.of_type(self._node, node_type) if node != self._node]
+        return kept[asked]
 
     def _conditions_seen(self, node: Node) -> Seen:
         conditions = self._module._conditions(node, self._node)
@@ -462,6 +467,8 @@ class Module(_Scope):
         self.body = body
         self._in: dict[str, str | int] = {} if path is None else {"path": path}
         self._problem = problem or syntax.broken(root)
+        self._kept: dict[tuple[int, str], list[Node]] = {}
+        """Nodes by where and for what they were looked for: one file is asked many questions."""
 
     @property
     def broken(self) -> str | None:

@@ -47,8 +47,9 @@ COMPOUND: Final = frozenset(
 # Nodes -------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=1024)
 def parse(body: bytes) -> Node:
-    """Return the root of a source's tree; it may be broken."""
+    """Return the root of a source's tree; it may be broken. Each body is parsed once: releases share most of theirs."""
     return tree_sitter.Parser(LANGUAGE).parse(body).root_node
 
 
