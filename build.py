@@ -321,7 +321,7 @@ def _fetch(project: Project, inputs: Inputs, audit: AuditInputs, workers: int, p
 
     lock = read_lock(audit.lock.body, audit.lock.where) if audit.lock else Lock(audit=audit.name)
     sources = verification.sources_of(inputs, audit)
-    tails: fetching.Tails = {}
+    known = fetching.Known()
     report = fetching.fetch(
         sources,
         lock,
@@ -331,7 +331,7 @@ def _fetch(project: Project, inputs: Inputs, audit: AuditInputs, workers: int, p
         read_file=read_file,
         progress=_progress(audit.name),
         workers=workers,
-        tails=tails,
+        known=known,
     )
     if any(source.tree for source in sources):
         audited, where = audits.packages(sources), audit.script.where
@@ -344,7 +344,7 @@ def _fetch(project: Project, inputs: Inputs, audit: AuditInputs, workers: int, p
             lambda trees: audits.followed(script(), where, trees, audited),
             progress=_progress(audit.name),
             workers=workers,
-            tails=tails,
+            known=known,
         )
     _progress_ends()
     return report

@@ -14,7 +14,7 @@ from site_builder import records, strict
 from site_builder.audits import DecisionText, FixtureFile, ToolFile, WordTable
 from site_builder.errors import AuditError, Problem
 from site_builder.inputs import AuditInputs, File
-from site_builder.receipts import Id, Reported
+from site_builder.receipts import FixturePath, Id, Reported
 from site_builder.records import Record
 from site_builder.values import ValueRefused, decoded
 
@@ -73,8 +73,8 @@ class _DecisionFile(Record):
 
 
 class _Fixture(Record):
-    path: str
-    statement: str
+    path: FixturePath
+    statement: str = Field(min_length=1)
 
 
 class _FixturesFile(Record):
@@ -129,8 +129,8 @@ def fixtures(audit: AuditInputs) -> tuple[FixtureFile, ...]:
         else audit.script.where.removesuffix("audit.py") + "fixtures.yaml"
     )
     # Files of other folders are sources: `sources.yaml` says what they are for.
-    folders = {path.rpartition("/")[0] for path in paths}
-    beside = [path for path in audit.fixtures if path.rpartition("/")[0] in folders]
+    folders = {_outermost(path) for path in paths}
+    beside = [path for path in audit.fixtures if _outermost(path) in folders]
     wrong = [f"expected a file fixtures/{path}, found none" for path in paths if path not in audit.fixtures]
     wrong += [f"expected an entry for fixtures/{path}, found none" for path in beside if path not in paths]
     wrong += [f"expected each file once, found {path} twice" for path in {*paths} if paths.count(path) > 1]
@@ -141,6 +141,11 @@ def fixtures(audit: AuditInputs) -> tuple[FixtureFile, ...]:
         FixtureFile(path=entry.path, statement=entry.statement, body=audit.fixtures[entry.path].body)
         for entry in listed
     )
+
+
+def _outermost(path: str) -> str:
+    """The folder right below `fixtures/` that a file lies in, however deep; none for a file that lies there itself."""
+    return path.partition("/")[0] if "/" in path else ""
 
 
 def tools(audit: AuditInputs) -> tuple[ToolFile, ...]:

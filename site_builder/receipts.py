@@ -23,6 +23,7 @@ from site_builder.values import Digest, Expression, Kind, Value, decoded, evalua
 
 ID = re.compile(r"[a-z0-9][A-Za-z0-9.@_-]*")
 Id = Annotated[str, Field(pattern=r"^[a-z0-9][A-Za-z0-9.@_-]*$")]
+FixturePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]*(/[A-Za-z0-9][A-Za-z0-9._@-]*)*$")]
 Text: TypeAlias = str | tuple[str, ...]
 
 
@@ -182,7 +183,7 @@ class Tool(Record):
 class Fixture(Record):
     """Input made by us, and said to be: never a record of something that happened."""
 
-    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]*(/[A-Za-z0-9][A-Za-z0-9._@-]*)*$")]
+    id: FixturePath
     """Its path below `fixtures/`."""
     statement: str
     digest: DigestText

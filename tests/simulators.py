@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from site_builder.errors import SourceError
 from site_builder.fetching import Index, Limits, Policy
 from site_builder.sources import Source, read_lists, read_sources
 
@@ -379,10 +380,11 @@ class Shelf:
         """Whether the bytes are kept and sound."""
         return digest in self.bodies and digest == digest_of(self.bodies[digest])
 
-    def get(self, digest: str) -> bytes:
-        """The bytes."""
-        body = self.bodies[digest]
-        assert digest == digest_of(body)
+    def get(self, digest: str, where: str = "") -> bytes | None:
+        """The bytes, or nothing; damaged ones are said as the store on the disk says them."""
+        body = self.bodies.get(digest)
+        if body is not None and digest != digest_of(body):
+            raise SourceError.at(where or digest, f"expected {digest}, found {digest_of(body)} in the store.", "Fetch.")
         return body
 
     def put(self, body: bytes) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from types import MappingProxyType, ModuleType
 from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
@@ -17,6 +18,7 @@ from site_builder.audits.operators import FixtureFile, ToolFile, folders
 from site_builder.errors import AuditError, EvidenceError, Problem
 from site_builder.readers import Hop, MissingError, Plain, ReadingError, Searched, Seen, digest_of, lines_region
 from site_builder.receipts import (
+    ID,
     Absence,
     Assumption,
     Body,
@@ -107,7 +109,8 @@ def run(audit: Audit, inputs: Inputs) -> Body:
         with boundary.within(packages(inputs.sources)):
             return _Run(audit, inputs).body()
     except boundary.BoundaryCrossed as crossed:
-        raise crossing(inputs.where, crossed) from None
+        tools = (tool.where for tool in inputs.tools if raised_at(crossed, tool.where) > 1)
+        raise crossing(next(tools, inputs.where), crossed) from None
     except SystemExit as end:
         raise AuditError.at(
             f"{inputs.where}:{raised_at(end, inputs.where)}",
@@ -419,34 +422,50 @@ class _Run:
         for tool in self.inputs.tools:
             try:
                 yield Tool(id=tool.name, statement=tool.statement, digest=Digest.of(tool.body), bytes=len(tool.body))
-            except ValueRefused as error:
-                self._problem(None, str(error), "Say in one line what the tool is for.")
+            except AuditError as error:
+                self.problems.extend(error.problems)
 
     def _trials(self) -> Iterator[Trial]:
         tools = {tool.stem: tool for tool in self.inputs.tools if tool.name.endswith(".py")}
-        loaded = {entry.tool: tools[entry.tool].load() for entry in self._of("trial") if entry.tool in tools}
+        loaded: dict[str, ModuleType] = {}
+        for name in dict.fromkeys(entry.tool for entry in self._of("trial") if entry.tool in tools):
+            try:
+                loaded[name] = tools[name].load()
+            except AuditError as error:
+                self.problems.extend(error.problems)
         for entry in self._of("trial"):
-            if entry.tool not in loaded:
+            if entry.tool not in tools:
                 known = ", ".join(tools) or "none"
                 self._problem(entry, f"{entry.id}: expected one of the tools {known}, found {entry.tool}", "Name one.")
-                continue
-            try:
-                for key, files in self._fixtures(entry).items():
-                    made = entry.function(loaded[entry.tool], {name: file.body for name, file in files.items()})
-                    yield Trial(
-                        id=f"{entry.id}@{key}" if key else entry.id,
-                        statement=entry.statement,
-                        tool=tools[entry.tool].name,
-                        fixtures=tuple(file.path for file in files.values()),
-                        **_typed(_as_value(made, entry), entry),
-                    )
-            except Exception as error:  # noqa: BLE001 - whatever a tool raises is its author's to mend
-                shown = str(error) if isinstance(error, ValueRefused) else f"{type(error).__name__}: {error}"
-                self._problem(entry, f"{entry.id}: {shown}", "Mend the trial, its fixtures or the tool.")
+            elif entry.tool in loaded:
+                yield from self._tried(entry, tools[entry.tool], loaded[entry.tool])
+
+    def _tried(self, entry: Entry, tool: ToolFile, names: ModuleType) -> Iterator[Trial]:
+        """Yield what the tool makes of each folder of fixtures."""
+        address = entry.id
+        try:
+            for key, files in self._fixtures(entry).items():
+                address = f"{entry.id}@{key}" if key else entry.id
+                if not ID.fullmatch(address):
+                    raise ValueRefused(f"expected folders called a-z, A-Z, 0-9 and .@_-, found {key!r}")
+                with tool.answering():
+                    made = entry.function(names, {name: file.body for name, file in files.items()})
+                yield Trial(
+                    id=address,
+                    statement=entry.statement,
+                    tool=tool.name,
+                    fixtures=tuple(file.path for file in files.values()),
+                    **_typed(_as_value(made, entry), entry),
+                )
+        except AuditError as error:
+            self.problems.extend(replace(one, problem=f"{address}: {one.problem}") for one in error.problems)
+        except Exception as error:  # noqa: BLE001 - whatever a trial raises is its author's to mend
+            shown = str(error) if isinstance(error, ValueRefused) else f"{type(error).__name__}: {error}"
+            self._problem(entry, f"{address}: {shown}", "Mend the trial, its fixtures or the tool.")
 
     def _fixtures(self, entry: Entry) -> Mapping[str, Mapping[str, FixtureFile]]:
         """The trial's fixtures by key, in the order of the list where there is one of that name."""
-        found = folders(entry.source.partition("/{")[0], entry.axis, self.inputs.fixtures)
+        found = folders(entry.source, entry.axis, self.inputs.fixtures)
         if entry.axis:
             keys = self.axes.setdefault(entry.axis, tuple(found))
             if set(keys) != set(found):
@@ -695,6 +714,9 @@ def _as_value(plain: Plain, entry: Entry) -> Value:
         if entry.unit:
             items = [number(_number_text(item), entry.unit).text for item in plain]
             return words(str(item) for item in items)
+        for item in plain:
+            if not isinstance(item, str | int | Decimal | tuple):
+                raise ValueRefused(f"{item!r} is a {type(item).__name__}: a list is one of words or numbers")
         return words(str(item) for item in plain)
     if entry.unit:
         return number(_number_text(plain), entry.unit)

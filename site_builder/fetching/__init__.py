@@ -8,7 +8,7 @@ disk is `project`'s.
 
 from site_builder.fetching.index import Index, find_index
 from site_builder.fetching.locking import Cost, FetchReport, Moved, Outcome, Progress, Store, fetch, read_url
-from site_builder.fetching.released import Tails
+from site_builder.fetching.released import Known
 from site_builder.fetching.transport import Limits, Policy
 from site_builder.fetching.trees import Follow, fetch_trees
 
@@ -17,13 +17,13 @@ __all__ = [
     "FetchReport",
     "Follow",
     "Index",
+    "Known",
     "Limits",
     "Moved",
     "Outcome",
     "Policy",
     "Progress",
     "Store",
-    "Tails",
     "fetch",
     "fetch_trees",
     "find_index",

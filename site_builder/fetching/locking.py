@@ -16,7 +16,7 @@ from typing import Literal, Protocol, TypeAlias
 from site_builder.errors import EvidenceError, Problem, worst
 from site_builder.fetching.bodies import Refusal, refusal
 from site_builder.fetching.index import Index, find_index
-from site_builder.fetching.released import Listed, Listing, MemberBody, NoMember, Tails, read_sdist, read_wheel
+from site_builder.fetching.released import Known, Listed, Listing, MemberBody, NoMember, read_sdist, read_wheel
 from site_builder.fetching.transport import INDEX, Meter, Policy, Transport, Unread
 from site_builder.sources import (
     Artifact,
@@ -192,14 +192,14 @@ def fetch(
     read_file: Callable[[str], bytes],
     progress: Callable[[Progress], None] | None = None,
     workers: int = 4,
-    tails: Tails | None = None,
+    known: Known | None = None,
 ) -> FetchReport:
     """Return what became of each source, once everything that could be had of it is in the store.
 
     Nothing is raised for a source that can't be had: its outcome carries the problem. `now` is the time that
     new entries are stamped with; entries that are locked keep theirs.
     """
-    return _Run(sources, lock, store, policy, now, read_file, progress, workers, tails).report()
+    return _Run(sources, lock, store, policy, now, read_file, progress, workers, known or Known()).report()
 
 
 def read_url(url: str, policy: Policy, most: int | None = None) -> bytes:
@@ -230,7 +230,7 @@ class _Run:
         read_file: Callable[[str], bytes],
         progress: Callable[[Progress], None] | None,
         workers: int,
-        tails: Tails | None,
+        known: Known,
     ) -> None:
         locked = lock.by_id()
         self._lock = lock
@@ -240,7 +240,7 @@ class _Run:
         self._read_file = read_file
         self._progress = progress
         self._workers = workers
-        self._tails = tails
+        self._known = known
         self._searches = [_Search(source, _standing_entry(source, locked.get(source.id))) for source in sources]
         self._artifacts = {artifact.file: artifact for artifact in lock.artifacts}
         self._listings: dict[str, Listing | Unread] = {}
@@ -310,6 +310,8 @@ class _Run:
                 first.setdefault(project, search)
 
         def ask(project: str) -> Listing | Unread:
+            if project in self._known.listings:
+                return self._known.listings[project]
             if isinstance(index, Unread):
                 return index
             try:
@@ -318,6 +320,9 @@ class _Run:
                 return unread
 
         self._listings.update(zip(first, pool.map(ask, first), strict=True))
+        self._known.listings.update(
+            (project, listing) for project, listing in self._listings.items() if isinstance(listing, Listing)
+        )
 
     def _rounds(self, searches: list[_Search], transport: Transport, pool: ThreadPoolExecutor) -> None:
         left = searches
@@ -379,7 +384,7 @@ class _Run:
         meters = {name: searches[0].meter for name, searches in by_member.items()}
         limits = self._policy.limits
         if member.file.endswith(".whl"):
-            readings = read_wheel(transport, listed, meters, self._stored, limits, self._tails)
+            readings = read_wheel(transport, listed, meters, self._stored, limits, self._known)
         else:
             # What is locked is told by its digest; what is new is told by the whole file's.
             new = any(search.expected is None for search in group) or any(search.locked is None for search in group)

@@ -16,10 +16,10 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from packaging.utils import (
     InvalidSdistFilename,
@@ -230,18 +230,24 @@ class NoMember:
 Reading = MemberBody | NoMember | Unread
 
 
-Tails: TypeAlias = dict[str, Answer]
-"""The last pieces of wheels that are read again in the same command, by digest: directory and RECORD, mostly."""
+@dataclass(slots=True)
+class Known:
+    """What was asked already in the same command, and is not asked again."""
+
+    tails: dict[str, Answer] = field(default_factory=dict)
+    """The last pieces of wheels, by the wheels' digests: directory and RECORD, mostly."""
+    listings: dict[str, Listing] = field(default_factory=dict)
+    """What the index lists, by project."""
 
 
 class _Source:
     """A released file by ranges: every piece exact, of one size and one validator."""
 
-    def __init__(self, transport: Transport, listed: Listed, most: int, tails: Tails | None = None) -> None:
+    def __init__(self, transport: Transport, listed: Listed, most: int, known: Known | None = None) -> None:
         self._transport = transport
         self._listed = listed
         self._left = most
-        self._tails: Tails = {} if tails is None else tails
+        self._tails = (known or Known()).tails
         self._validators: tuple[str, str] | None = None
 
     def piece(self, first: int, end: int, meter: Meter) -> bytes:
@@ -333,7 +339,7 @@ def read_wheel(
     members: Mapping[str, Meter],
     stored: Callable[[str], bytes | None],
     limits: Limits,
-    tails: Tails | None = None,
+    known: Known | None = None,
 ) -> Iterator[tuple[str, Reading]]:
     """Yield each member once it is read and agrees with RECORD; what the store has already is not read.
 
@@ -341,7 +347,7 @@ def read_wheel(
     """
     first_meter = next(iter(members.values()))
     try:
-        pieces = _Pieces(_Source(transport, listed, limits.archive_bytes, tails), listed.bytes, first_meter)
+        pieces = _Pieces(_Source(transport, listed, limits.archive_bytes, known), listed.bytes, first_meter)
         pieces.want(max(0, listed.bytes - _TAIL), listed.bytes, first_meter)
         archive = zipfile.ZipFile(pieces)
         infos = _directory(archive, listed, limits)

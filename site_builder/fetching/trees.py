@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from site_builder.audits import Followed
 from site_builder.errors import EvidenceError, Problem, worst
 from site_builder.fetching.locking import Cost, FetchReport, Outcome, Progress, State, Store, fetch
-from site_builder.fetching.released import Tails
+from site_builder.fetching.released import Known
 from site_builder.fetching.transport import Policy
 from site_builder.snapshots import Snapshot, tree_files
 from site_builder.sources import Expectation, Lock, LockEntry, ReleaseLocator, Source, TreeMember
@@ -66,7 +66,7 @@ def fetch_trees(
     *,
     progress: Callable[[Progress], None] | None = None,
     workers: int = 4,
-    tails: Tails | None = None,
+    known: Known | None = None,
 ) -> FetchReport:
     """Return the report with the closure of each tree whose RECORD it obtained locked beside it.
 
@@ -77,7 +77,7 @@ def fetch_trees(
     wanted = {name: {member.path for member in tree.entry.members or ()} for name, tree in trees.items()}
     asked: Mapping[str, Followed] = {}
     for _ in range(_ROUNDS_AT_MOST):
-        _obtain(report.lock, trees, wanted, store, policy, progress, workers, tails)
+        _obtain(report.lock, trees, wanted, store, policy, progress, workers, known)
         sound = {name: tree.snapshot for name, tree in trees.items() if not tree.failures}
         try:
             asked = follow(sound) if sound else {}
@@ -158,7 +158,7 @@ def _obtain(
     policy: Policy,
     progress: Callable[[Progress], None] | None,
     workers: int,
-    tails: Tails | None,
+    known: Known | None,
 ) -> None:
     """Bring what is wanted into the store and into the trees."""
     places: dict[str, tuple[_Tree, str]] = {}
@@ -187,7 +187,7 @@ def _obtain(
         read_file=_no_file,
         progress=progress,
         workers=workers,
-        tails=tails,
+        known=known,
     )
     for outcome in found.outcomes:
         tree, path = places[outcome.source]
