@@ -13,14 +13,14 @@ There are three answers:
 Exit 2 is wrong usage. Whatever the bytes are, the answer is one of the three, and the reasons say why.
 
 What counts. A *receipt* is a record of vLLM's own logger: its header stands at the start of the line (or behind a progress bar
-or another complete record) and names the module that prints this line, and its message is the pattern and nothing else. The same
-words in a prompt, an argument dump or prose are no receipt. What *denies* compilation is heard more readily: also in a line that
-has no header, cut off or quoted. A receipt that names a drafter or an encoder (by its tag, or by the cache directory that its
+or another complete record) and names the module that prints it, and its message is the pattern and nothing else. The same words
+in a prompt, an argument dump or prose are no receipt. What *denies* compilation is heard more readily: also in a line that has
+no header, and cut off or quoted. A receipt that names a drafter or an encoder (by its tag, or by the cache directory that its
 process opened for it) is no receipt for the target, and neither is one that names nobody where a drafter could have printed it.
 
 Several runs in one file. Each run is decided alone, from its own lines, and the worst decision is the answer: a receipt of one
-start says nothing about the restart behind it, and a file with an eager run in it is no evidence for what serves now. `runs` says
-which lines to cut out in order to ask about one of them. Several LOGs are the ranks of one run.
+start says nothing about the restart behind it, and a file with an eager run in it is no evidence for what serves now. `runs`
+says which lines to cut out in order to ask about one of them. Several LOGs are the ranks of one run.
 
 Patterns. `PATTERNS` holds every format that is looked for, as the logger gets it. An *observed* one was read in the releases
 that it names; one *from a case* was met in a log of a release that nobody audited, and what rests on it alone says
@@ -62,7 +62,6 @@ class Pattern(NamedTuple):
     releases: tuple[str, ...]  # in which exactly this format exists; none for a case
     basis: str = "observed"
     via: str = "log"  # "log": in the call; "default": of a parameter; "argument": of a call in another file
-    core: str = ""  # of what denies compilation: the beginning that is enough
 
 
 def _span(first: str, last: str) -> tuple[str, ...]:
@@ -91,68 +90,66 @@ PATTERNS: tuple[Pattern, ...] = (
         "unsupported-model", "unsupported",
         "`torch.compile` is turned on, but the model %s does not support it. Please open an issue on GitHub if you want it "
         "to be supported.",
-        "vllm.py", _ALL, core="`torch.compile` is turned on, but the model %s does not support it",
+        "vllm.py", _ALL,
     ),
     Pattern(
         "enforce-eager", "disabled",
         _EAGER + " and CUDAGraphs. This is equivalent to setting -cc.mode=none -cc.cudagraph_mode=none",
-        "vllm.py", _ALL, core=_EAGER + " and CUDAGraphs",
+        "vllm.py", _ALL,
     ),
     Pattern(
         "enforce-eager-jit", "disabled",
         _EAGER + ", CUDAGraphs, and JIT kernel warmup. This is equivalent to setting -cc.mode=none -cc.cudagraph_mode=none "
         "and --kernel_config.enable_jit_warmup=False",
-        "vllm.py", _span("0.31.0", "0.33.0"), core=_EAGER + ", CUDAGraphs, and JIT kernel warmup",
+        "vllm.py", _span("0.31.0", "0.33.0"),
     ),
     Pattern(
         "compile-disable-variable", "disabled",
         "TORCH_COMPILE_DISABLE is set, disabling torch.compile. This is equivalent to setting -cc.mode=none",
-        "vllm.py", _ALL, core="TORCH_COMPILE_DISABLE is set, disabling torch.compile",
+        "vllm.py", _ALL,
     ),
     Pattern(
         "breakable-set", "disabled",
         _BREAKABLE + " is set, disabling vLLM's torch.compile pipeline. Equivalent to -cc.mode=none.",
-        "vllm.py", _span("0.23.0", "0.27.1"), core=_BREAKABLE + " is set, disabling vLLM's torch.compile",
+        "vllm.py", _span("0.23.0", "0.27.1"),
     ),
     Pattern(
         "breakable-auto-v4", "disabled",
         "Auto-enabling " + _BREAKABLE + "=1 for DeepSeek V4. Set " + _BREAKABLE + "=0 to opt out.",
-        "vllm.py", _span("0.23.0", "0.23.0-2"), core="Auto-enabling " + _BREAKABLE + "=1 for DeepSeek V4",
+        "vllm.py", _span("0.23.0", "0.23.0-2"),
     ),
     Pattern(
         "breakable-auto", "disabled",
         "Auto-enabling " + _BREAKABLE + "=1. Set " + _BREAKABLE + "=0 to opt out.",
-        "vllm.py", _span("0.24.0", "0.33.0"), core="Auto-enabling " + _BREAKABLE + "=1.",
+        "vllm.py", _span("0.24.0", "0.33.0"),
     ),
     Pattern(
         "breakable-batch-invariant", "disabled",
         "VLLM_BATCH_INVARIANT=1: auto-enabling " + _BREAKABLE + "=1. Set " + _BREAKABLE + "=0 to opt out.",
-        "vllm.py", _span("0.31.0", "0.33.0"), core="VLLM_BATCH_INVARIANT=1: auto-enabling " + _BREAKABLE + "=1.",
+        "vllm.py", _span("0.31.0", "0.33.0"),
     ),
     Pattern(
         "inductor-disabled", "disabled",
         "Inductor compilation was disabled by user settings, optimizations settings that are only active during inductor "
         "compilation will be ignored.",
-        "vllm.py", _ALL, core="Inductor compilation was disabled by user settings",
+        "vllm.py", _ALL,
     ),
     Pattern(
         "cudagraph-eager", "disabled", "Cudagraph is disabled under eager mode",
-        "vllm.py", _ALL, core="Cudagraph is disabled under eager mode",
+        "vllm.py", _ALL,
     ),
     Pattern(
         "cudagraph-mode", "disabled", "Cudagraph mode %s is not compatible with compilation mode %s.Overriding to NONE.",
         "vllm.py", _span("0.23.0", "0.29.0"),
-        core="Cudagraph mode %s is not compatible with compilation mode %s.Overriding to NONE.",
     ),
     Pattern(
         "cudagraph-mode-fallback", "disabled",
         "Cudagraph mode %s is not compatible with compilation mode %s. Overriding to %s.",
         "vllm.py", _span("0.30.0", "0.33.0"),
-        core="Cudagraph mode %s is not compatible with compilation mode %s. Overriding to",
     ),
     Pattern(
         "eager-backend", "disabled", "Detected eager backend, disabling AOT compile.",
-        "decorators.py", _ALL, core="Detected eager backend, disabling AOT compile",
+        "decorators.py", _ALL,
     ),
     Pattern(
         "no-compiled-submodule", "denial",
@@ -161,35 +158,31 @@ PATTERNS: tuple[Pattern, ...] = (
         "compilation.py", _span("0.30.0", "0.33.0"),
     ),
     Pattern("oot-backend", "foreign-backend", "Using OOT custom backend for compilation.", "compilation.py", _ALL),
-    Pattern("engine-failed", "failed", "EngineCore failed to start.", "core.py", _ALL, core="EngineCore failed to start."),
+    Pattern("engine-failed", "failed", "EngineCore failed to start.", "core.py", _ALL),
     Pattern(
         "engine-fatal", "failed", "EngineCore encountered a fatal error.", "core.py", _ALL,
-        core="EngineCore encountered a fatal error.",
     ),
     Pattern(
         "worker-not-started", "failed", "WorkerProc failed to start.", "multiproc_executor.py", _ALL,
-        core="WorkerProc failed to start.",
     ),
-    Pattern("worker-failed", "failed", "WorkerProc failed.", "multiproc_executor.py", _ALL, core="WorkerProc failed."),
+    Pattern("worker-failed", "failed", "WorkerProc failed.", "multiproc_executor.py", _ALL),
     Pattern(
         "worker-exception", "failed", "WorkerProc hit an exception.", "multiproc_executor.py", _ALL,
-        core="WorkerProc hit an exception.",
     ),
     Pattern(
         "worker-died", "failed", "Worker proc %s died unexpectedly, shutting down executor.",
         "multiproc_executor.py", _span("0.23.0", "0.25.1"),
-        core="Worker proc %s died unexpectedly, shutting down executor.",
     ),
     Pattern(
         "worker-died-code", "failed", "Worker proc %s died unexpectedly (exit code: %s), shutting down executor.",
-        "multiproc_executor.py", _span("0.26.0", "0.33.0"), core="Worker proc %s died unexpectedly (exit code:",
+        "multiproc_executor.py", _span("0.26.0", "0.33.0"),
     ),
     Pattern(
         "ray-worker-died", "failed", "RayWorkerProc rank=%s died unexpectedly, shutting down executor.",
-        "ray_executor_v2.py", _ALL, core="RayWorkerProc rank=%s died unexpectedly, shutting down executor.",
+        "ray_executor_v2.py", _ALL,
     ),
     Pattern(
-        "ray-worker-failed", "failed", "RayWorkerProc failed: %s", "ray_executor_v2.py", _ALL, core="RayWorkerProc failed:",
+        "ray-worker-failed", "failed", "RayWorkerProc failed: %s", "ray_executor_v2.py", _ALL,
     ),
     # Compilation is under way: whose it is, and what it found in the cache. No receipt.
     Pattern("directory", "component", _DIRECTORY, "backends.py", _PLAIN),
@@ -269,7 +262,7 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "eager-level", "disabled", "Enforce eager set, overriding optimization level to -O0", "vllm.py", (),
-        "case: vLLM 0.12 config/vllm.py", core="Enforce eager set, overriding optimization level to -O0",
+        "case: vLLM 0.12 config/vllm.py",
     ),
     Pattern(
         "version", "request", "vLLM API server version %s", "api_server.py", (),
@@ -288,15 +281,13 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "engine-hit", "failed", "EngineCore hit an exception: %s", "core.py", (), "case: vLLM pull request 15727",
-        core="EngineCore hit an exception:",
     ),
     Pattern(
         "engine-raised", "failed", "Engine core initialization failed. See root cause above. %s", "utils.py", (),
-        "case: raised, not logged", core="Engine core initialization failed. See root cause above.",
+        "case: raised, not logged",
     ),
     Pattern(
         "server-failed", "failed", "Application startup failed. Exiting.", "on.py", (), "case: uvicorn, not vLLM",
-        core="Application startup failed. Exiting.",
     ),
 )  # fmt: skip
 
@@ -330,9 +321,10 @@ _TEXT = 400
 # nothing here: format and message are compared without any.
 
 _CONVERSION = re.compile(r"%(?:(%)|[-+ #0]*\d*(?:\.(\d+))?([dfrs]))")
-_QUOTES = r"[`'\"*_\\]{0,4}"
+_QUOTING = "`'\"*_\\"
+_QUOTES = f"[{re.escape(_QUOTING)}]{{0,4}}"
 _LITERALS = 12  # fewer would match what is not the message
-_GAP = 1024
+_GAP = 512
 _HEAD = 6
 _LONGEST = 1 << 16
 _CONTINUATIONS = 12
@@ -346,7 +338,7 @@ class _Expression(NamedTuple):
     tagged: bool  # begins with the component's tag, which may be empty
     head: str
     whole: re.Pattern[str]
-    core: re.Pattern[str] | None
+    core: re.Pattern[str] | None  # the first sentence of what denies compilation is enough
     precisions: tuple[int | None, ...]  # of each gap: decimals of a duration, None for text
 
 
@@ -386,7 +378,8 @@ def _compiled(format: str) -> tuple[str, str, tuple[int | None, ...]]:  # noqa: 
 def _expression(pattern: Pattern) -> _Expression:
     tagged = pattern.format.startswith("%s")
     whole, head, precisions = _compiled(pattern.format[2:] if tagged else pattern.format)
-    core = re.compile(_QUOTES + _compiled(pattern.core)[0]) if pattern.core else None
+    sentence = pattern.format.split(". ")[0] if pattern.kind in _DENYING else ""
+    core = re.compile(_compiled(sentence.lstrip("`"))[0]) if sentence else None
     return _Expression(pattern, tagged, head.lstrip("`")[:_HEAD], re.compile(whole), core, precisions)
 
 
@@ -416,20 +409,24 @@ def _values(text: str, found: re.Match[str], skipped: int) -> tuple[str, ...]:
     return tuple(original(group) for group in range(1, (found.re.groups or 0) + 1))
 
 
-def _matched(message: str) -> _Match | None:
+def _matched(message: str, origin: str | None = None) -> _Match | None:
     """Return the pattern that the whole message is, or, of what denies compilation, that it begins with."""
     message = message[:_LONGEST]
     squeezed = _squeezed(message)
     tag = _TAG.match(squeezed)
     body = squeezed[tag.end() :] if tag else squeezed
+    match = None
     for each in _BY_HEAD.get(body.lstrip("`")[:_HEAD], ()):
         found = None if tag and not each.tagged else each.whole.fullmatch(body)
-        if found:
-            return _Match(each, tag[1] if tag else None, _values(message, found, len(squeezed) - len(body)))
+        if found and (match is None or each.pattern.file == origin):  # one format may be printed by two modules
+            match = _Match(each, tag[1] if tag else None, _values(message, found, len(squeezed) - len(body)))
+    if match:
+        return match
+    bare = squeezed.lstrip(_QUOTING)
     for each, core in _DENIALS:
-        found = core.match(squeezed)
+        found = core.match(bare)
         if found:
-            return _Match(each, None, _values(message, found, 0))
+            return _Match(each, None, _values(message, found, len(squeezed) - len(bare)))
     return None
 
 
@@ -437,7 +434,7 @@ def _may_go_on(message: str) -> bool:
     """Return whether the message could be the beginning of a pattern that the next line ends."""
     squeezed = _squeezed(message[:_LONGEST])
     tag = _TAG.match(squeezed)
-    body = (squeezed[tag.end() :] if tag else squeezed).lstrip("`'\"*_\\")
+    body = (squeezed[tag.end() :] if tag else squeezed).lstrip(_QUOTING)
     return body[:_HEAD] in _BY_HEAD or (len(body) < _HEAD and any(head.startswith(body) for head in _BY_HEAD))
 
 
@@ -447,7 +444,7 @@ _ANSI = re.compile(
     r"(?:\x1b|\x9b|\^\[|\\x1b|\\033|\\u001b|\u241b)\[?[0-9;]{0,16}m|\x1b\[[0-?]{0,32}[ -/]{0,4}[@-~]|"
     r"\x1b\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)?|\x1b[@-_]|\[[0-9;]{1,8}m"
 )
-_REPEATED = re.compile(r"\s*\[repeated \d{1,9}x across cluster\][^\n]*$")
+_REPEATED = re.compile(r"\[repeated \d{1,9}x across cluster\]")
 _TIMED = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)\s+(?:(?:stdout|stderr) [FP] ?)?"
 )
@@ -467,13 +464,16 @@ _PROCESS = (
 _PROCESS_BEFORE = re.compile(_PROCESS + r"\s*$")
 _PROCESS_FIRST = re.compile(r"\s*" + _PROCESS + r"\s*")
 _FIELD = re.compile(
-    r"(?P<level>(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL)\b)|(?P<name>vllm(?:\.\w{1,80}){1,12})(?::\w{1,80})?(?::\d{1,7})?|"
+    r"(?P<level>(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL)\b)|(?P<name>vllm(?:\.\w{1,80}){1,12})(?::\w{1,80}:\d{1,7})?|"
     r"(?P<file>[\w./\\-]{1,200}\.py):\d{1,7}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?|"
-    r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?|" + _PROCESS + r"|(?P<number>\d{1,10})\b"
+    r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?|\d{1,10}\b|" + _PROCESS
 )
 _BETWEEN = re.compile(r"[\s\-|:\[\]<>]{0,16}")
 _FOREIGN = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: [A-Z]{2,3}\d{1,4}){0,4}\] ")
-_READY = re.compile(r"(?:INFO:\s+)Application startup complete\.?")
+_READY = re.compile(r"INFO:Applicationstartupcomplete\.")
+_RAISED = re.compile(
+    r"(?:\w{1,80}\.){0,8}\w{1,80}(?:Error|Exception|Interrupt)(?::|$)|Killed$|Segmentation fault|\S{1,80} exited with code [1-9]"
+)
 _SERVED = re.compile(r'INFO:\s+\S{1,80} - "(?:GET|POST) /\S{0,400} HTTP/[\d.]{1,3}" 200\b')
 _SPEAKS = re.compile(r"['\"`{}]|DEBUG|INFO|WARNING|ERROR|CRITICAL")  # before a header: somebody quotes it
 _JSON_TEXT = ("message", "msg", "log", "MESSAGE", "line", "text", "textPayload")
@@ -543,7 +543,8 @@ def _bare(text: str) -> tuple[str, str]:
         if not found:
             break
         text = text[found.end() :]
-    return _REPEATED.sub("", text).strip(), source
+    repeated = _REPEATED.search(text)
+    return (text[: repeated.start()] if repeated else text).strip(), source
 
 
 def _loaded(text: str) -> Any:
@@ -600,8 +601,6 @@ def _with_fields(text: str, blank: _Record) -> _Record | None:
         origin = origin or field["name"] or field["file"] or ""
         if field["label"]:
             record = record._replace(label=field["label"], pid=field["pid"])
-        elif field["number"] and not record.pid:
-            record = record._replace(pid=field["number"])
     if not (level and origin):
         return None
     start = _after(_BETWEEN, text, end)
@@ -704,7 +703,7 @@ class _Finding(NamedTuple):
     kind: str
     text: str
     pattern: str = ""
-    basis: str = "observed"
+    basis: str = ""
     tag: str | None = None
     values: tuple[str, ...] = ()
     seconds: str | None = None
@@ -740,10 +739,10 @@ def _finding(record: _Record, match: _Match, text: str) -> _Finding:
 def _unheaded(records: Sequence[_Record]) -> Iterator[_Finding]:
     """Yield what lines without header deny, wherever it stands in them and however they are broken."""
     for record in records:
-        if _READY.fullmatch(record.message):
-            yield _Finding(record, "ready", record.message)
-        elif _SERVED.match(record.message):
+        if _SERVED.match(record.message):
             yield _Finding(record, "health", record.message)
+        elif _RAISED.match(record.message):
+            yield _Finding(record, "exception", record.message)
         foreign = _FOREIGN.match(record.message)
         match = _matched(record.message[foreign.end() :]) if foreign else None
         if match and match.expression.pattern.kind in {"receipt", "activity"}:
@@ -754,8 +753,16 @@ def _unheaded(records: Sequence[_Record]) -> Iterator[_Finding]:
     for part in squeezed:
         starts.append(starts[-1] + len(part))
     whole = "".join(squeezed)
+    for found in _READY.finditer(whole):
+        record = records[bisect.bisect_right(starts, found.start()) - 1]
+        yield _Finding(record, "ready", record.message)
+    places: set[tuple[str, int]] = set()
     for expression, core in _DENIALS:
         for found in core.finditer(whole):
+            place = expression.pattern.kind, found.end()
+            if place in places:  # one of two formats that begin alike
+                continue
+            places.add(place)
             record = records[bisect.bisect_right(starts, found.end() - 1) - 1]
             first = records[bisect.bisect_right(starts, found.start()) - 1]
             pattern = expression.pattern
@@ -787,11 +794,13 @@ def _entries(records: Iterable[_Record]) -> Iterator[_Entry]:
         if record.headed:
             yield from (_Entry(None, finding) for finding in _unheaded(waiting))
             waiting, unfinished, joined, taken = [], None, record.message, 0
-            match = _matched(record.message)
+            match = _matched(record.message, record.origin)
             if match:
                 yield _Entry(record, _finding(record, match, record.message))
             elif record.message.strip() == "Application startup complete.":
                 yield _Entry(record, _Finding(record, "ready", record.message))
+            elif _RAISED.match(record.message):
+                yield _Entry(record, _Finding(record, "exception", record.message))
             else:
                 unfinished = record if _may_go_on(record.message) else None
                 yield _Entry(record, None)
@@ -799,7 +808,7 @@ def _entries(records: Iterable[_Record]) -> Iterator[_Entry]:
         waiting.append(record)
         if unfinished and taken < _CONTINUATIONS:
             joined, taken = joined + record.message, taken + 1
-            match = _matched(joined)
+            match = _matched(joined, unfinished.origin)
             if match:
                 yield _Entry(None, _finding(unfinished, match, joined))
                 waiting, unfinished = [], None
@@ -819,6 +828,8 @@ class _Run:
         self.pids: dict[tuple[str, str], set[str]] = {}
         self.lines: dict[int, tuple[int, int]] = {}
         self.headed: set[int] = set()
+        self.engines: set[tuple[str, str]] = set()
+        self.settled = False  # past its arguments: who prints some now has started again
 
     def add(self, entry: _Entry) -> None:
         """Make the entry part of the run."""
@@ -827,6 +838,9 @@ class _Run:
         self.lines[place.file] = first, max(last, place.line)
         if entry.finding:
             self.findings.append(entry.finding)
+            self.settled = self.settled or entry.finding.kind in _SETTLED
+            if entry.finding.kind == "engine":
+                self.engines.add((place.source, place.label))
         if entry.record:
             self.headed.add(place.file)
             if place.pid and _TRACKED.match(place.label):
@@ -839,12 +853,7 @@ class _Run:
         if entry.record and known and entry.record.pid not in known and (*whose, entry.record.pid) not in seen:
             return True
         kind = entry.finding.kind if entry.finding else ""
-        return (kind == "request" and any(each.kind in _SETTLED for each in self.findings)) or (
-            kind == "engine"
-            and any(
-                each.kind == "engine" and whose == (each.record.source, each.record.label) for each in self.findings
-            )
-        )
+        return (kind == "request" and self.settled) or (kind == "engine" and whose in self.engines)
 
     @classmethod
     def merged(cls, runs: Iterable[_Run]) -> _Run:
@@ -972,8 +981,8 @@ def _incomplete(run: _Run, findings: Sequence[_Finding], files: int) -> list[str
 
 
 def _unaudited(findings: Iterable[_Finding], kinds: frozenset[str]) -> bool:
-    bases = {each.basis for each in findings if each.kind in kinds}
-    return bool(bases) and "observed" not in bases
+    bases = {each.basis.split(":")[0] for each in findings if each.kind in kinds}
+    return bases == {"case"}
 
 
 def _decided(run: _Run, target: str, files: int, mixed: Sequence[str], passed: bool) -> _Verdict:
@@ -984,6 +993,9 @@ def _decided(run: _Run, target: str, files: int, mixed: Sequence[str], passed: b
     off = any(each.kind == "engine" and _OFF.search(each.values[-1]) for each in findings)
     reasons = {reason for kind, reason in _DENYING.items() if kind in kinds}
     decisive = {kind for kind in _DENYING if kind in kinds}
+    if "exception" in kinds and "ready" not in kinds:
+        reasons.add("startup-failed")
+        decisive.add("exception")
     if "foreign-backend" in kinds or ("foreign" in kinds and not proved):
         reasons.add("foreign-compiler")
         decisive |= {"foreign-backend", "foreign"}
