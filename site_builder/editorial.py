@@ -6,7 +6,7 @@ Each file is strict YAML. What its text claims is checked where claims are check
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, Field, JsonValue, model_validator
 
@@ -61,7 +61,8 @@ class _StateFrom(Record):
 
 class _SubjectsFrom(Record):
     table: Id
-    column: Id
+    column: Id | Annotated[tuple[Id, ...], Field(min_length=1)]
+    """One, whose cells are the states; or several, each a state of its own name."""
 
 
 class _DecisionFile(Record):

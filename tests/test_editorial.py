@@ -97,6 +97,17 @@ def test_the_decision():
     assert {"affected": "hold", "bounded": "go", "unknown": "unknown"} == found.states
 
 
+def test_a_decision_on_several_grounds():
+    """A subject may have a state of each name: on every platform its own, say."""
+    files = demo.changed(_DECISION, "column: verdict", "column: [verdict, page]")
+
+    assert [
+        {"id": "1.0.0", "verdict": "bounded", "page": "2048"},
+        {"id": "1.1.0", "verdict": "affected", "page": "4096"},
+        {"id": "1.2.0", "verdict": "affected", "page": "4096"},
+    ] == list(demo.body(files).decision.subjects)
+
+
 def test_without_a_decision():
     """An audit that is issued decides."""
     without = {name: text for name, text in demo.FILES.items() if name != _DECISION}

@@ -72,8 +72,8 @@ class DecisionText:
     """The address of the computed word or truth that is the state."""
     states: Mapping[str, str]
     statement: str
-    subjects_from: tuple[str, str] | None
-    """The table and the column that give a state for each subject."""
+    subjects_from: tuple[str, str | tuple[str, ...]] | None
+    """The table and the column that give a state for each subject, or the columns that give it one each."""
     conditions: tuple[str, ...]
     reopen: tuple[Mapping[str, str], ...]
 
@@ -568,9 +568,13 @@ class _Run:
             state = str(computation.at(text.state_from).text)
             subjects: list[Mapping[str, str]] = []
             if text.subjects_from is not None:
-                result, column = text.subjects_from
+                result, named = text.subjects_from
+                columns = {"state": named} if isinstance(named, str) else {column: column for column in named}
                 whole = computation.whole(result)
-                subjects = [{"id": key, "state": str(whole.cell(key, column).text)} for key in whole.keys]
+                subjects = [
+                    {"id": key, **{name: str(whole.cell(key, column).text) for name, column in columns.items()}}
+                    for key in whole.keys
+                ]
             wording = text.states[state]
         except (KeyError, AttributeError, ValueRefused) as error:
             self._problem(
