@@ -411,6 +411,10 @@ def _metadata(site: Path, text: str) -> None:
             "no-wheel-file: expected tags in WHEEL: for which platform it was built can't be told",
         ),
         (
+            lambda info: (info / "WHEEL").write_text(f"Build: 1\nBuild: 2\nTag: {_TAG}\n"),
+            "no-wheel-file: expected tags in WHEEL: for which platform it was built can't be told",
+        ),
+        (
             lambda info: (info / "WHEEL").write_text("Tag: any\n"),
             "no-wheel-file: expected tags in WHEEL: for which platform it was built can't be told",
         ),

@@ -436,7 +436,7 @@ def examine(dist: str, wanted: Callable[[str], Sequence[str]], search: Sequence[
     root = _root(found[0], obstacles)
     _describe(found[0], installed)
     obstacles.extend(_plugins(everything, dist))
-    if root is None or installed["version"] == "unknown":
+    if root is None:
         return installed
 
     paths = list(wanted(installed["version"]))
