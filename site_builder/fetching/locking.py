@@ -303,15 +303,16 @@ class _Run:
         index: Index | Unread | None,
         pool: ThreadPoolExecutor,
     ) -> None:
-        """Have the index's page on every project, each counted with the first source that needs it."""
+        """Have the index's page on every project, each counted with the first source that needs it.
+
+        It is asked for in each run: whether the index's own address is private is learned by asking it.
+        """
         first: dict[str, _Search] = {}
         for search in searches:
             for project in _projects(search):
                 first.setdefault(project, search)
 
         def ask(project: str) -> Listing | Unread:
-            if project in self._known.listings:
-                return self._known.listings[project]
             if isinstance(index, Unread):
                 return index
             try:
@@ -320,9 +321,6 @@ class _Run:
                 return unread
 
         self._listings.update(zip(first, pool.map(ask, first), strict=True))
-        self._known.listings.update(
-            (project, listing) for project, listing in self._listings.items() if isinstance(listing, Listing)
-        )
 
     def _rounds(self, searches: list[_Search], transport: Transport, pool: ThreadPoolExecutor) -> None:
         left = searches

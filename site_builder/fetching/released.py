@@ -236,8 +236,6 @@ class Known:
 
     tails: dict[str, Answer] = field(default_factory=dict)
     """The last pieces of wheels, by the wheels' digests: directory and RECORD, mostly."""
-    listings: dict[str, Listing] = field(default_factory=dict)
-    """What the index lists, by project."""
 
 
 class _Source:
