@@ -197,6 +197,7 @@ class _Press:
             "builder": self.publication.builder,
             "static": {name: path for name, (path, _) in self.static.items()},
             "highlighted": _highlighted,
+            "offered": {tool.file: tool.digest for tool in self.publication.tools.values()},
             "correction_link": self._correction_link,
         }
         return environment

@@ -106,6 +106,9 @@ _LISTS: Final = {
     "sum": "the sum of",
     "count": "the number that hold of",
 }
+EACH: Final = "each"
+"""Stands in a list for operands that differ by their keys alone: the one of them all, and the keys as leaves."""
+
 _FLAT: Final = frozenset({"add", "mul", "and", "or"})
 
 
@@ -119,7 +122,9 @@ def _formula(expression: Expression, leaf: Callable[[str], str]) -> tuple[str, i
     if isinstance(expression, str):
         return leaf(expression), 9
     operation, operands = str(expression[0]), expression[1:]
-    if operation in ("and", "or") and len(operands) > 3:
+    if operation == EACH:
+        return f"{_formula(operands[0], leaf)[0]} for each of {' '.join(leaf(str(key)) for key in operands[1:])}", 0
+    if operation in ("and", "or") and (len(operands) > 3 or len(operands) == 1):
         return f"{'all of' if operation == 'and' else 'any of'} ({_listed(operands, leaf)})", 9
     if operation in _INFIX:
         level, sign = _INFIX[operation]
