@@ -323,6 +323,7 @@ _TEXT = 400
 _CONVERSION = re.compile(r"%(?:(%)|[-+ #0]*\d*(?:\.(\d+))?([dfrs]))")
 _QUOTING = "`'\"*_\\"
 _QUOTES = f"[{re.escape(_QUOTING)}]{{0,4}}"
+_NUMBER = r"([-+]?(?:[0-9][0-9.,]{0,40}|nan|inf))"  # more than a format prints: it is said why it does not count
 _LITERALS = 12  # fewer would match what is not the message
 _GAP = 512
 _HEAD = 6
@@ -367,7 +368,7 @@ def _compiled(format: str) -> tuple[str, str, tuple[int | None, ...]]:  # noqa: 
             kind = conversion[3]
             precisions.append(int(conversion[2] or 6) if kind == "f" else None)
             last = end == len(format)
-            parts.append("(.*)" if last else r"(\S{1,40}?)" if kind in "df" else f"(.{{0,{_GAP}}}?)")
+            parts.append(_NUMBER if kind in "df" else "(.*)" if last else f"(.{{0,{_GAP}}}?)")
         elif conversion:
             end = conversion.end()
     if len("".join(literals)) < _LITERALS:
@@ -418,8 +419,10 @@ def _matched(message: str, origin: str | None = None) -> _Match | None:
     match = None
     for each in _BY_HEAD.get(body.lstrip("`")[:_HEAD], ()):
         found = None if tag and not each.tagged else each.whole.fullmatch(body)
-        if found and (match is None or each.pattern.file == origin):  # one format may be printed by two modules
-            match = _Match(each, tag[1] if tag else None, _values(message, found, len(squeezed) - len(body)))
+        if found:
+            match = match or _Match(each, tag[1] if tag else None, _values(message, found, len(squeezed) - len(body)))
+            if each.pattern.file == origin:  # one format may be printed by two modules
+                return match._replace(expression=each)
     if match:
         return match
     bare = squeezed.lstrip(_QUOTING)
@@ -472,7 +475,8 @@ _BETWEEN = re.compile(r"[\s\-|:\[\]<>]{0,16}")
 _FOREIGN = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: [A-Z]{2,3}\d{1,4}){0,4}\] ")
 _READY = re.compile(r"INFO:Applicationstartupcomplete\.")
 _RAISED = re.compile(
-    r"(?:\w{1,80}\.){0,8}\w{1,80}(?:Error|Exception|Interrupt)(?::|$)|Killed$|Segmentation fault|\S{1,80} exited with code [1-9]"
+    r"(?:\w{1,80}\.){0,8}\w{1,80}(?:Error|Exception|Interrupt)(?::|$)|Killed$|Segmentation fault|"
+    r"\S{1,80} exited with code [1-9]"
 )
 _SERVED = re.compile(r'INFO:\s+\S{1,80} - "(?:GET|POST) /\S{0,400} HTTP/[\d.]{1,3}" 200\b')
 _SPEAKS = re.compile(r"['\"`{}]|DEBUG|INFO|WARNING|ERROR|CRITICAL")  # before a header: somebody quotes it
@@ -567,9 +571,8 @@ def _nested(text: str, blank: _Record, depth: int) -> Iterator[_Record]:
 def _from_json(value: Mapping[str, Any], blank: _Record, depth: int) -> Iterator[_Record]:
     """Yield what a JSON log line carries: a record of its own, or lines that somebody wrapped."""
     message = next((value[key] for key in _JSON_TEXT if isinstance(value.get(key), str)), "")
-    if _JSON_OWN.isdisjoint(value) and (
-        "log" in value or _HEADER.search(message) or _loaded(message.strip()) is not None
-    ):
+    known = _JSON_KEYS.issuperset(value)
+    if _JSON_OWN.isdisjoint(value) and not (known and not _HEADER.search(message) and _loaded(message.strip()) is None):
         yield from _nested(message, blank, depth)
         return
     origin = next((value[key] for key in _JSON_ORIGIN if isinstance(value.get(key), str)), None)
@@ -580,7 +583,7 @@ def _from_json(value: Mapping[str, Any], blank: _Record, depth: int) -> Iterator
         message=_ANSI.sub("", message),
         origin=_origin(origin) if origin else None,
         headed=True,
-        trusted=_JSON_KEYS.issuperset(value),
+        trusted=known or origin is not None,
     )
 
 
