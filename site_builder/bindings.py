@@ -84,6 +84,8 @@ class Citation:
     source: SourceRow
     pin: str
     line: int
+    path: str = ""
+    """Of a tree, the file that is meant."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -492,7 +494,7 @@ class _Desk:
     def _citation(self, link: Link, text: str, where: str) -> _Own | None:
         if (found := self._addressed(link, where)) is None:
             return _any_number
-        ledger, name = found
+        ledger, (name, hash_, path) = found[0], found[1].partition("#")
         if (row := ledger.sources.get(name)) is None:
             near = nearest(name, ledger.sources)
             self._problem(
@@ -501,19 +503,41 @@ class _Desk:
                 f"It may be {' or '.join(near)}." if near else "Add it to sources.yaml and fetch it.",
             )
             return _any_number
-        self.citations.append(Citation(text=text, source=row, pin=ledger.pin, line=link.line))
+        digest, size, names = row.digest, row.bytes, [row.id, row.origin, row.artifact or "", row.retrieved_at[:10]]
+        if hash_:
+            members = {member.path: member for member in row.members or ()}
+            if (member := members.get(path)) is None:
+                self._no_member(row, path, where)
+                return _any_number
+            digest, size, names = member.digest, member.bytes, [*names, path]
+        self.citations.append(Citation(text=text, source=row, pin=ledger.pin, line=link.line, path=path))
         self.references[link.number] = _Resolved(
-            reference=Reference(kind="source", target=name, audit=ledger.audit, pin=ledger.pin),
-            attributes=f'class="source" data-source="{escape(name)}" data-receipt="{escape(ledger.pin)}"',
+            reference=Reference(kind="source", target=name, audit=ledger.audit, pin=ledger.pin, part=path or None),
+            attributes=f'class="source" data-source="{escape(found[1])}" data-receipt="{escape(ledger.pin)}"',
         )
-        names = (row.id, row.origin, row.artifact or "", row.retrieved_at[:10])
 
         def own(figure: str, unit: str) -> bool:
             if unit:
-                return unit in ("B", "byte", "bytes") and stands_in(figure, (), size=row.bytes)
-            return stands_in(figure, names, row.digest, row.bytes)
+                return unit in ("B", "byte", "bytes") and stands_in(figure, (), size=size)
+            return stands_in(figure, names, digest, size)
 
         return own
+
+    def _no_member(self, row: SourceRow, path: str, where: str) -> None:
+        if row.members is None:
+            self._problem(
+                where,
+                f"expected {row.id} without a path, found {path!r}: it is no tree of files",
+                f"Write source:{row.id}.",
+            )
+            return
+        paths = [member.path for member in row.members]
+        near = nearest(path, paths) or [known for known in paths if known.endswith(f"/{path.rpartition('/')[2]}")][:3]
+        self._problem(
+            where,
+            f"expected one of the {len(paths)} files that were read of {row.id}, found {path!r}",
+            f"It may be {' or '.join(near)}." if near else "Cite a file that an observation was read off.",
+        )
 
     def _tool(self, link: Link, where: str) -> tuple[Ledger, str, str | None] | None:
         if (found := self._addressed(link, where)) is None:

@@ -164,7 +164,10 @@ def check_site(names: Collection[str] | None, read: Callable[[str], bytes | None
 
 
 def _misplaced(listed: Mapping[str, _File], where: str) -> Iterator[Problem]:
-    """Yield each newest receipt that is no copy of the one under its own version: that one alone is held to itself."""
+    """Yield each newest receipt that is no copy of the one of the highest number, which alone is held to itself.
+
+    A draft is the newest only of an audit that has no numbered one.
+    """
     versions = sorted((match for match in map(_RECEIPT.fullmatch, listed) if match), key=_order)
     newest = {match[1]: match[0] for match in versions}
     for path, file in listed.items():
@@ -178,7 +181,7 @@ def _misplaced(listed: Mapping[str, _File], where: str) -> Iterator[Problem]:
 
 def _order(numbered: re.Match[str]) -> tuple[bool, int]:
     version = numbered[2]
-    return version == "draft", int(version) if re.fullmatch(r"[0-9]{1,9}", version) else 0
+    return version != "draft", int(version) if re.fullmatch(r"[0-9]{1,9}", version) else 0
 
 
 def against_log(manifest: bytes, log: Log, where: str) -> Iterator[Problem]:

@@ -152,7 +152,7 @@ class Reference:
     audit: str = ""
     pin: str = ""
     part: str | None = None
-    """For a tool: the function named after `#`."""
+    """What is named after `#`: a tool's function, a file of a tree."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -35,6 +35,7 @@ from site_builder.site import (
     href,
     read_contributors,
     read_corrections,
+    tool_name,
 )
 from site_builder.snapshots import Snapshot, untrue_members
 from site_builder.sources import (
@@ -343,6 +344,12 @@ def newest(audit: AuditInputs) -> tuple[Version, File] | None:
     return version, audit.receipts[version]
 
 
+def published(audit: AuditInputs) -> tuple[Version, File] | None:
+    """Return the receipt that readers are shown: the highest number, or the draft where there is none yet."""
+    numbers = [item for item in audit.receipts if item != "draft"]
+    return (max(numbers), audit.receipts[max(numbers)]) if numbers else newest(audit)
+
+
 def receipt_gate(inputs: Inputs, held: Mapping[str, Held]) -> Mapping[str, Ledger]:
     """Return the receipts of these audits by pin, once each audit, run again, reproduces its newest one to the byte.
 
@@ -532,13 +539,16 @@ def claim_gate(inputs: Inputs, ledgers: Mapping[str, Ledger], rules: Rules, carr
             *(partial(guide, slug, file) for slug, file in inputs.guides.items() if slug not in carried.guides),
             *(partial(page, slug, file) for slug, file in written.items()),
             *(partial(_named_once, slug, inputs) for slug in inputs.pages if slug in inputs.policies),
+            partial(_tools_named_once, inputs),
         )
     )
     pinned = [pin for bound in (*guides.values(), *pages.values()) for pin in bound.ledgers]
     current = [
         f"{name}@{found[0]}"
         for name, audit in inputs.audits.items()
-        if name not in carried.receipts and (found := newest(audit))
+        if name not in carried.receipts
+        for found in (newest(audit), published(audit))
+        if found
     ]
     gathered(partial(tables, pin) for pin in dict.fromkeys((*current, *pinned)) if pin in ledgers)
     return Claimed(guides=guides, pages=pages, cells=cells)
@@ -548,6 +558,19 @@ def _named_once(slug: str, inputs: Inputs) -> None:
     raise GuideError.at(
         inputs.policies[slug].where, f"expected a slug of its own, found {inputs.pages[slug].where}", "Rename one."
     )
+
+
+def _tools_named_once(inputs: Inputs) -> None:
+    """Tools of all audits are offered in one folder."""
+    files = [(name, file.where) for audit in inputs.audits.values() for name, file in audit.tools.items()]
+    first = dict(reversed(files))
+    if twice := [(where, first[name]) for name, where in files if first[name] != where]:
+        raise GuideError(
+            *(
+                Problem(where=where, problem=f"expected a name of its own, found {other}", remedy="Rename one.")
+                for where, other in twice
+            )
+        )
 
 
 class _Editing:
@@ -624,11 +647,6 @@ class _Editing:
         found = newest(self._inputs.audits[name])
         if found is not None:
             yield self._ledgers[f"{name}@{found[0]}"]
-
-
-def tool_name(file: str) -> str:
-    """Return the name under which guides show a tool."""
-    return file.removesuffix(".py").replace("_", "-")
 
 
 _PREFIX = re.compile(r"\((?:receipt|source|tool):([a-z0-9][A-Za-z0-9._-]*):")
@@ -732,7 +750,7 @@ def publication(
     known.
     """
     contributors = inputs.contributors
-    current = {name: f"{name}@{found[0]}" for name, audit in inputs.audits.items() if (found := newest(audit))}
+    current = {name: f"{name}@{found[0]}" for name, audit in inputs.audits.items() if (found := published(audit))}
     shown = Lazy(current, lambda name: verified.ledgers[current[name]])
     guides = list(_guide_pages(inputs, verified, keys))
     pins = dict(map(_pins, guides))
@@ -748,6 +766,7 @@ def publication(
         guides=guides,
         audits=[_audit_page(inputs, verified, keys, pin, of_audits[name]) for name, pin in current.items()],
         pages=verified.pages,
+        drafts=[name for name, audit in inputs.audits.items() if "draft" in audit.receipts and len(audit.receipts) > 1],
         contributors=read_contributors(contributors.body, contributors.where) if contributors else {},
         tools={
             tool_name(name): Tool(name=tool_name(name), audit=audit.name, file=name, body=file.body)
@@ -798,14 +817,20 @@ def _audit_page(
     name = pin.rpartition("@")[0]
 
     def made() -> AuditPage:
+        receipts = inputs.audits[name].receipts
+        others = {version: other for version in receipts if (other := f"{name}@{version}") != pin}
         words = verified.cells[pin]
+        of_draft = verified.cells[others["draft"]] if "draft" in others else None
+        on = tuple(dict.fromkeys((*words.on, *(of_draft.on if of_draft else ()))))
         return AuditPage(
             ledger=verified.ledgers[pin],
-            versions={version: file.body for version, file in inputs.audits[name].receipts.items()},
+            versions={version: file.body for version, file in receipts.items()},
+            others={version: verified.ledgers[other] for version, other in others.items()},
             cells=words.cells,
+            draft_cells=of_draft.cells if of_draft else None,
             corrections=tuple(corrections),
-            key=keys.receipt(name, words.on) if keys else "",
-            on=words.on,
+            key=keys.receipt(name, on) if keys else "",
+            on=on,
         )
 
     unit = verified.carried.receipts.get(name)

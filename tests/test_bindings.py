@@ -330,6 +330,80 @@ def test_what_may_touch_a_claim(text):
     assert bound(f"---\n{_FRONT}---\n{text}\n\n[2]: receipt:splits\n").claims
 
 
+_TREE = {
+    "sources": [
+        *body()["sources"],
+        {
+            **body()["sources"][0],
+            "id": "wheel@1.28.0",
+            "members": [
+                {"path": "engine/config/__init__.py", "digest": "sha256:" + "1d" * 32, "bytes": 1204},
+                {"path": "engine/config/engine.py", "digest": "sha256:" + "2e" * 32, "bytes": 88},
+            ],
+        },
+    ]
+}
+
+
+def test_one_file_of_a_tree_is_cited():
+    """A citation may name a file of a tree: its size and digest are then the link's own numbers."""
+    text = (
+        f"---\n{_FRONT}---\n[engine.py of 1.28.0, 88 bytes, 2e2e2e2e](source:wheel@1.28.0#engine/config/engine.py)"
+        " in [the wheel of 34,530 bytes](source:wheel@1.28.0), [32 heads](receipt:minHeads@1.28.0).\n"
+    )
+    met = bound(text, {"oom@3": ledger(changed=_TREE)})
+
+    assert [("wheel@1.28.0", "engine/config/engine.py"), ("wheel@1.28.0", "")] == [
+        (citation.source.id, citation.path) for citation in met.citations
+    ]
+    assert 5 == met.coverage.claims
+    rendered = "".join(part.html for part in met.rendered(href).segments if isinstance(part, Prose))
+    assert (
+        '<a class="source" data-source="wheel@1.28.0#engine/config/engine.py" data-receipt="oom@3" '
+        'href="/source/oom/wheel@1.28.0#engine/config/engine.py">engine.py of'
+    ) in rendered
+
+
+@pytest.mark.parametrize(
+    ("link", "problem"),
+    [
+        (
+            "[it](source:wheel@1.28.0#engine/config/engin.py)",
+            "6: expected one of the 2 files that were read of wheel@1.28.0, found 'engine/config/engin.py'\n"
+            "    It may be engine/config/engine.py or engine/config/__init__.py.",
+        ),
+        (
+            "[it](source:wheel@1.28.0#engine.py)",
+            "6: expected one of the 2 files that were read of wheel@1.28.0, found 'engine.py'\n"
+            "    It may be engine/config/engine.py.",
+        ),
+        (
+            "[it](source:wheel@1.28.0#setup.cfg)",
+            "6: expected one of the 2 files that were read of wheel@1.28.0, found 'setup.cfg'\n"
+            "    Cite a file that an observation was read off.",
+        ),
+        (
+            "[it](source:kernel@1.28.0#kernel.py)",
+            "6: expected kernel@1.28.0 without a path, found 'kernel.py': it is no tree of files\n"
+            "    Write source:kernel@1.28.0.",
+        ),
+        (
+            "[34,530 bytes](source:wheel@1.28.0#engine/config/engine.py)",
+            "6: expected every figure to stand on a receipt, found '34,530' in the prose\n"
+            "    Bind it to a value, [text](receipt:<address>); or exempt it, with its count and why.",
+        ),
+        (
+            "[line 61](source:wheel@1.28.0#engine/config/engine.py)",
+            "6: expected every figure to stand on a receipt, found '61' in the prose\n"
+            "    Bind it to a value, [text](receipt:<address>); or exempt it, with its count and why.",
+        ),
+    ],
+)
+def test_a_file_that_is_not_of_the_tree(link, problem):
+    """A path must be one of the tree's own; another's size and a line number are figures as any other."""
+    assert f"{_WHERE}:{problem}" == said(link, ledgers={"oom@3": ledger(changed=_TREE)})
+
+
 @pytest.mark.parametrize("unit", ["GiB", "gigabytes", "%", "seconds", "kB"])
 @pytest.mark.parametrize(
     "link", ["[53413]({issue}) {unit}", "[53413 {unit}]({issue})", "[34,530](source:kernel@1.28.0) {unit}"]

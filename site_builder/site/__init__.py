@@ -16,12 +16,12 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, TemplateError, 
 from markupsafe import Markup
 
 from site_builder import strict
-from site_builder.bindings import Bound
+from site_builder.bindings import Bound, BoundCells
 from site_builder.errors import EvidenceError, GuideError
 from site_builder.guides import ExhibitPlace, Reference
-from site_builder.inputs import File, Version
-from site_builder.receipts import Result
-from site_builder.site import files, reading
+from site_builder.inputs import File
+from site_builder.receipts import Ledger
+from site_builder.site import downloads, files, reading
 from site_builder.site.heads import Head, ReceiptHead
 from site_builder.site.links import Links
 from site_builder.site.publication import (
@@ -58,6 +58,7 @@ __all__ = [
     "read_corrections",
     "read_site",
     "render",
+    "tool_name",
 ]
 
 RESERVED_IDS = frozenset({"main", "verdict", "contents", "evidence", "contributors", "guides"})
@@ -77,15 +78,22 @@ def href(reference: Reference) -> str:
         case "claim":
             return f"/receipts/{reference.audit}/#{reference.target}"
         case "source":
-            return f"/receipts/{reference.audit}/#source:{reference.target}"
+            file = f"/{quote(reference.part)}" if reference.part else ""
+            return f"/receipts/{reference.audit}/#source:{reference.target}{file}"
         case "tool":
             return f"/tools/{_tool_file(reference.target)}"
         case _:
             return reference.target
 
 
+def tool_name(file: str) -> str:
+    """Return the name under which guides show a tool: a plain Python file's without its suffix, and with dashes."""
+    stem = file.removesuffix(".py")
+    return file if stem == file or "-" in stem or "." in stem else stem.replace("_", "-")
+
+
 def _tool_file(name: str) -> str:
-    return name if name.endswith(".py") else f"{name.replace('-', '_')}.py"
+    return name if "." in name else f"{name.replace('-', '_')}.py"
 
 
 def render(
@@ -185,6 +193,7 @@ class _Press:
             "grouped": lambda number: f"{number:,}",
             "phrase": reading.phrase,
             "said": reading.said,
+            "excerpt": reading.excerpt,
             "html": _markup,
             "unit": unit,
             "numeric": lambda column: reading.numeric(column.kind),
@@ -255,9 +264,9 @@ class _Press:
         return {**units, "site": whole}
 
     def _kept(self, name: str, unit: Unit) -> Iterator[tuple[str, Filed]]:
-        said = unit.said
+        pages = {said["page"]: said for said in unit.said["pages"]}
         for path, filed in unit.files.items():
-            if path == said["page"]:
+            if (said := pages.get(path)) is not None:
                 self.links.wheres |= {path: said["where"]} if said["where"] else {}
                 self.links.kept(path, [(target, written, fragment) for target, written, fragment, _ in said["links"]])
                 self.lines |= {(path, written): line for _, written, _, line in said["links"] if line}
@@ -304,13 +313,13 @@ class _Press:
         shown = {
             pin: Shown(
                 ledger,
-                f"/receipts/{ledger.audit}/",
-                guide.cells[pin].rendered(href) if pin in guide.cells else {},
+                self._view(ledger.audit, pin),
+                guide.cells[pin].rendered(self._href) if pin in guide.cells else {},
             )
             for pin, ledger in bound.ledgers.items()
         }
         own = shown[front.receipts[0]] if front.receipts else None
-        rendered = bound.rendered(href)
+        rendered = bound.rendered(self._href)
         head = Head.of(guide.slug, bound, rendered, own.ledger if own else None)
         # Only the head is kept: a thousand guides need no room for a thousand receipts.
         self.heads.append(head)
@@ -330,21 +339,24 @@ class _Press:
             exhibit=partial(self._exhibit, shown, {}),
             metadata=files.json_ld(self.site, head, self.publication.contributors),
         )
-        said = {"head": head.to_keep(), **self._linked(path)}
+        said = {"head": head.to_keep(), "pages": [self._linked(path)]}
         self.made[f"guide {guide.slug}"] = Unit(key=guide.key, on=guide.on, said=said), (path,)
         return page
 
     def _exhibit(self, shown: Mapping[str, Shown], numbers: dict[str, int], place: ExhibitPlace) -> Markup:
         numbers["last"] = numbers.get("last", 0) + 1
         values: dict[str, Any] = {"place": place, "number": numbers["last"], "result": None, "shown": None}
+        receipt = shown[place.pin]
+        values |= {"shown": receipt, "result": receipt.ledger.results.get(place.address)}
         if place.kind == "tool":
             tool = self.publication.tools[place.address]
-            values |= {"tool": tool, "code": _part(tool.body.decode(), place.part)}
-        else:
-            receipt = shown[place.pin]
-            values |= {"shown": receipt, "result": receipt.ledger.results.get(place.address)}
+            listed = {item.id: item.digest for item in receipt.ledger.receipt.body.tools}
+            values |= {"tool": tool, "recorded": listed.get(tool.file, tool.digest)}
+            values["code"] = _part(reading.text(tool.body), place.part) if tool.file.endswith(".py") else None
         if place.kind == "fixture":
-            values["fixture"] = self.publication.fixtures[place.audit, place.address].decode()
+            fixture = next(item for item in receipt.ledger.receipt.body.fixtures if item.id == place.address)
+            body = self.publication.fixtures.get((place.audit, place.address), b"")
+            values |= {"fixture": fixture, "excerpt": reading.excerpt(body), "same": Digest.of(body) == fixture.digest}
         return Markup(self.environment.get_template("exhibits/frame.html").render(values))
 
     def _receipt(self, audit: AuditPage | Kept) -> Iterator[tuple[str, bytes | Filed]]:
@@ -365,31 +377,47 @@ class _Press:
             "head": self.receipts[-1].to_keep(),
             "guides": guides,
             "corrections": [item.to_keep() for item in audit.corrections],
-            **self._linked(paths[-1]),
+            "pages": [self._linked(path) for path in paths if path.endswith(".html")],
         }
         self.made[f"receipt {name}"] = Unit(key=audit.key, on=audit.on, said=said), paths
 
     def _audit(self, audit: AuditPage) -> Iterator[tuple[str, bytes]]:
-        """Yield the files of a receipt, its page last."""
-        name = audit.ledger.audit
-        shown = Shown(audit.ledger, "", audit.cells.rendered(href) if audit.cells else {})
+        """Yield the files of every version of a receipt, and the pages of the newest and of a draft beside it."""
+        name, newest = audit.ledger.audit, audit.ledger.receipt.issued.version
         folder = f"receipts/{name}/"
+        ledgers = {**audit.others, newest: audit.ledger}
         for version, body in audit.versions.items():
             yield self._file(f"{folder}{version}/receipt.json", body)
-        newest: Version = audit.ledger.receipt.issued.version
+            page = f"{self.site.url}{self._view(name, f'{name}@{version}')[1:]}"
+            for file, made in downloads.files(ledgers[version], page):
+                yield self._file(f"{folder}{version}/{file}", made)
         yield self._file(f"{folder}receipt.json", audit.versions[newest])
-        for result in audit.ledger.results.values():
-            if _has_rows(result):
-                yield self._file(f"{folder}{result.id}.csv", shown.csv(result))
-        yield self._page(
-            f"{folder}index.html",
+        yield self._receipt_page(audit, audit.ledger, audit.cells, f"{folder}index.html")
+        if name in self.publication.drafts:
+            yield self._receipt_page(audit, ledgers["draft"], audit.draft_cells, f"{folder}draft/index.html")
+
+    def _receipt_page(self, audit: AuditPage, ledger: Ledger, cells: BoundCells | None, path: str) -> tuple[str, bytes]:
+        version = ledger.receipt.issued.version
+        return self._page(
+            path,
             "receipt.html",
-            listed=newest != "draft",
+            listed=version != "draft",
             audit=audit,
-            shown=shown,
-            newest=newest,
-            guides=self.heads_by_audit.get(name, ()),
+            shown=Shown(ledger, "", cells.rendered(self._href) if cells else {}),
+            version=version,
+            newest=audit.ledger.receipt.issued.version,
+            guides=self.heads_by_audit.get(ledger.audit, ()),
         )
+
+    def _view(self, audit: str, pin: str) -> str:
+        """Return the address of the page that shows a receipt: that of a draft has its own beside a numbered one."""
+        own = audit in self.publication.drafts and pin.endswith("@draft")
+        return f"/receipts/{audit}/draft/" if own else f"/receipts/{audit}/"
+
+    def _href(self, reference: Reference) -> str:
+        address, shared = href(reference), f"/receipts/{reference.audit}/"
+        own = self._view(reference.audit, reference.pin) if reference.pin else shared
+        return own + address.removeprefix(shared) if address.startswith(shared) else address
 
     def _pages(self) -> Iterator[tuple[str, bytes]]:
         listed: dict[str, Any] = {"heads": self.heads, "receipts": self.receipts, "listed": True}
@@ -400,7 +428,7 @@ class _Press:
                 path,
                 "home.html" if slug == "home" else "page.html",
                 where=self._written(path, bound),
-                rendered=bound.rendered(href),
+                rendered=bound.rendered(self._href),
                 corrections=corrections,
                 contributors=self.publication.contributors.values() if slug == "about" else (),
                 **listed,
@@ -430,10 +458,6 @@ class _Press:
         sign = "&" if "?" in contact else "?"
         first = "subject" if contact.startswith("mailto:") else "title"
         return f"{contact}{sign}{first}={quote(text)}&body={quote(body)}"
-
-
-def _has_rows(result: Result) -> bool:
-    return result.kind in ("table", "checklist") and bool(result.rows)
 
 
 def _markup(text: str) -> Markup:

@@ -152,10 +152,15 @@ class AuditPage:
     """An audit's newest receipt, and the exact bytes of every version that is kept."""
 
     ledger: Ledger
+    """The one of the highest number, or the draft of an audit that has none yet."""
     versions: Mapping[Version, bytes]
-    """In their order, the draft last; the newest one is what `ledger` was opened from."""
+    """In their order, the draft last."""
+    others: Mapping[Version, Ledger] = field(default_factory=dict)
+    """Those beside `ledger`, opened."""
     cells: BoundCells | None = None
     """The words of its editorial tables."""
+    draft_cells: BoundCells | None = None
+    """Those of the draft, where it is one of the others: it has a page of its own."""
     corrections: tuple[Correction, ...] = ()
     """Those that its own table states; the publication lists them with all others."""
     key: str = ""
@@ -289,6 +294,8 @@ class Publication:
     audits: Iterable[AuditPage | Kept]
     pages: Mapping[str, Bound]
     """`home`, `methods`, `about` and policies, by slug."""
+    drafts: Collection[str] = ()
+    """Audits whose draft stands beside numbered receipts, and has a page of its own."""
     contributors: Mapping[str, Contributor] = field(default_factory=dict)
     tools: Mapping[str, Tool] = field(default_factory=dict)
     """By name."""

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
+from itertools import groupby
 from typing import Final
 
 from markupsafe import Markup, escape
@@ -19,12 +21,65 @@ _MONTHS: Final = (
     *("July", "August", "September", "October", "November", "December"),
 )
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_LINES: Final = 120
+_WIDTH: Final = 400
+"""How much of a file is shown."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def visible(text: str) -> str:
     """Return a text or a page with its control and direction characters spelled out: they would forge what is read."""
     return _HIDDEN.sub(lambda match: f"\\u{{{ord(match[0]):x}}}", text)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Excerpt:
+    """The beginning of a file, as a page shows it."""
+
+    html: Markup
+    shown: int
+    lines: int
+    cut: bool
+    """Whether one of the lines that are shown is longer than that."""
+    escaped: bool
+    """Whether something in it is spelled out."""
+
+
+def excerpt(body: bytes) -> Excerpt:
+    """Return the first lines of any file: what can't be seen, or is no text, is spelled out and marked as such."""
+    lines = text(body).split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    shown_lines = lines[:_LINES]
+    marked = [_spelled(line[:_WIDTH]) + ("…" if len(line) > _WIDTH else "") for line in shown_lines]
+    return Excerpt(
+        html=Markup("\n".join(marked) + "\n"),
+        shown=len(shown_lines),
+        lines=len(lines),
+        cut=any(len(line) > _WIDTH for line in shown_lines),
+        escaped=any("<b " in line for line in marked),
+    )
+
+
+def text(body: bytes) -> str:
+    """Return a file as text; a byte that is none stands there as a character that no text has."""
+    return body.decode("utf-8", "surrogateescape")
+
+
+def _spelled(line: str) -> str:
+    return "".join(
+        str(escape(run)) if seen else f'<b class="escape">{"".join(map(_escape, run))}</b>'
+        for seen, run in ((key, "".join(group)) for key, group in groupby(line, _is_seen))
+    )
+
+
+def _is_seen(character: str) -> bool:
+    return character.isprintable() or character == "\t"
+
+
+def _escape(character: str) -> str:
+    point = ord(character)
+    return f"\\x{point - 0xDC00:02x}" if 0xDC80 <= point <= 0xDCFF else f"\\u{{{point:x}}}"
 
 
 def bare(value: Value) -> str:
@@ -146,6 +201,8 @@ def _formula(expression: Expression, leaf: Callable[[str], str]) -> tuple[str, i
     if operation == "if":
         condition, then, otherwise = (_bracketed(operand, 1) for operand in shown_operands)
         return f"{then} if {condition}, else {otherwise}", 0
+    if operation == "at":
+        return f"{shown_operands[0][0]}, as {_bracketed(shown_operands[1], 1)} chooses", 0
     return f"{escape(operation)}({_listed(operands, leaf)})", 9
 
 

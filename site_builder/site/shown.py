@@ -96,6 +96,11 @@ class Shown:
     page: str = ""
     words: Cells = field(default_factory=dict)
 
+    @property
+    def folder(self) -> str:
+        """The address below which the files of this version lie."""
+        return f"/receipts/{self.ledger.audit}/{self.ledger.receipt.issued.version}/"
+
     def href(self, address: str) -> str:
         """Return where an address stands in the human view."""
         return f"{self.page}#{address}"
@@ -500,22 +505,6 @@ class Shown:
         place = self.place(said)
         at = f", {escape(place)}" if place else ""
         return Markup(f"{found} in {_link(self.href('source:' + source), source, 'source')}{at}")
-
-    def csv(self, result: Result) -> bytes:
-        """Return a table as CSV: exact values, ids and units in the first line."""
-        units = [
-            f"{column.id} [{column.unit}]" if column.unit and column.unit != "1" else column.id
-            for column in result.columns
-        ]
-        lines = [["row", *units]]
-        for row in result.rows:
-            texts = (row[column.id] for column in result.columns)
-            lines.append([str(row["id"]), *(text if isinstance(text, str) else " ".join(text) for text in texts)])
-        return "".join(",".join(map(_quoted, line)) + "\n" for line in lines).encode()
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',"\r\n') else text
 
 
 def _look(column: Column, result: Result) -> str:
