@@ -7,8 +7,10 @@ The wheels are real, served on loopback; tests change a file of one, a line of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import shutil
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from site_builder import audits, fetching, receipts, verification
@@ -216,9 +218,7 @@ fixtures:
 }
 
 
-def wheels(
-    packages: Mapping[str, Mapping[str, str]] | None = None, **changed: Callable[[str], str]
-) -> Mapping[str, bytes]:
+def wheels(packages: Mapping[str, Mapping[str, str]] | None = None, **changed: Any) -> Mapping[str, bytes]:
     """Return a wheel for each release, by its file's name, of the package's files or of others."""
     packages = packages or {}
     return {
@@ -226,7 +226,7 @@ def wheels(
             {path: text.encode() for path, text in packages.get(key, PACKAGE).items()},
             project="shelf",
             version=key,
-            **changed,  # type: ignore[arg-type]
+            **changed,
         )
         for key in RELEASES
     }
@@ -246,12 +246,12 @@ def sources_of(files: Mapping[str, str] = FILES) -> tuple[Source, ...]:
 
 
 def fetched(
-    net: Internet, store: Any, lock: Lock | None = None, files: Mapping[str, str] = FILES, **policy: Any
+    net: Internet, store: Any, lock: Lock | None = None, files: Mapping[str, str] = FILES, rounds: int = 100
 ) -> FetchReport:
     """Return what `fetch` makes of the audit, with the bytes in the store."""
     sources = sources_of(files)
     known = fetching.Known()
-    allowed = net.policy(**policy)
+    allowed = net.policy()
     fixtures = {name.removeprefix(HOME): text.encode() for name, text in files.items()}
     report = fetching.fetch(
         sources, lock or Lock(audit="bind"), store, allowed, now=NOW, read_file=fixtures.__getitem__, known=known
@@ -262,7 +262,7 @@ def fetched(
         script = audits.load(files[SCRIPT].encode(), SCRIPT, audited)
         return audits.followed(script, SCRIPT, trees, audited)
 
-    return fetching.fetch_trees(report, sources, store, allowed, follow, known=known)
+    return fetching.fetch_trees(report, sources, store, allowed, follow, known=known, rounds=rounds)
 
 
 def members(report: FetchReport | Lock, key: str = "1.0.0") -> tuple[str, ...] | None:
@@ -361,5 +361,16 @@ def line_of(text: str, files: Mapping[str, str] = FILES, name: str = SCRIPT) -> 
 
 def lines_of(found: Body) -> Iterator[str]:
     """Yield what an audit observed and tried, in short."""
-    for item in (*found.observations, *found.absences, *found.trials):
-        yield f"{item.id} = {item.value}"
+    yield from (f"{item.id} = {item.value}" for item in found.observations)
+    yield from (f"{item.id} = {item.value}" for item in found.absences)
+    yield from (f"{item.id} = {item.value}" for item in found.trials)
+
+
+def written(root: Path, files: Mapping[str, str] = FILES) -> Path:
+    """Write the repository, without a lock, and return its root."""
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    for folder in ("templates", "content/pages", "content/policies"):
+        shutil.copytree(demo.HERE / folder, root / folder)
+    return root

@@ -274,7 +274,8 @@ class _Run:
         index: Index | Unread | None = None
         if any(_projects(search) for search in searches):
             try:
-                index = self._policy.index or find_index()
+                index = self._policy.index or self._known.index or find_index()
+                self._known.index = index
             except EvidenceError as error:
                 index = Unread(error.problems[0].problem, error.problems[0].remedy)
         try:

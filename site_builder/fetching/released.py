@@ -32,6 +32,7 @@ from packaging.version import InvalidVersion, Version
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from site_builder import strict
+from site_builder.fetching.index import Index
 from site_builder.fetching.transport import INDEX, Answer, Limits, Meter, Transport, Unread
 from site_builder.sources import read_record
 
@@ -236,6 +237,8 @@ class Known:
 
     tails: dict[str, Answer] = field(default_factory=dict)
     """The last pieces of wheels, by the wheels' digests: directory and RECORD, mostly."""
+    index: Index | None = None
+    """The index that pip is told to ask: it takes a while to find out."""
 
 
 class _Source:

@@ -67,6 +67,7 @@ def fetch_trees(
     progress: Callable[[Progress], None] | None = None,
     workers: int = 4,
     known: Known | None = None,
+    rounds: int = _ROUNDS_AT_MOST,
 ) -> FetchReport:
     """Return the report with the closure of each tree whose RECORD it obtained locked beside it.
 
@@ -76,7 +77,7 @@ def fetch_trees(
     trees = {tree.source.id: tree for tree in _opened(report, sources, store)}
     wanted = {name: {member.path for member in tree.entry.members or ()} for name, tree in trees.items()}
     asked: Mapping[str, Followed] = {}
-    for _ in range(_ROUNDS_AT_MOST):
+    for _ in range(rounds):
         _obtain(report.lock, trees, wanted, store, policy, progress, workers, known)
         sound = {name: tree.snapshot for name, tree in trees.items() if not tree.failures}
         try:
@@ -95,7 +96,7 @@ def fetch_trees(
         for name, paths in wanted.items():
             trees[name].fail(
                 f"expected observations that come to an end, found one that still asks for {min(paths)}"
-                f" after {_ROUNDS_AT_MOST} rounds",
+                f" after {rounds} rounds",
                 "Mend the observation: what it reads must follow from what it read before.",
             )
     return _settled(report, trees, asked, ())
