@@ -209,6 +209,12 @@ def _says(*logs: str | bytes, **asked: Any) -> tuple[str, list[str]]:
         (_with(_TOTAL, _record("ValueError: no memory"), end=""), "REJECT", "REJECT", ["startup-failed"]),
         (_with("ValueError: handled\n", _DIRECTORY, _TOTAL), "HOLD", "CANARY-ELIGIBLE", ["positive-receipt"]),
         (
+            _engine() + "ValueError: handled\n" + _DIRECTORY + _TOTAL + _END.splitlines(True)[0],
+            "HOLD",
+            "CANARY-ELIGIBLE",
+            ["positive-receipt"],
+        ),
+        (
             _with(_record("Using OOT custom backend for compilation.", "compilation.py"), _TOTAL),
             "REJECT",
             "REJECT",
@@ -360,9 +366,9 @@ def test_format_that_says_too_little(text):
 
 def test_percent_sign_in_a_format():
     """What a format escapes stands once in the message."""
-    source, _, precisions = gate._compiled("at 100%% of the graphs")
+    source, _ = gate._compiled("at 100%% of the graphs")
 
-    assert ("at100%ofthegraphs", ()) == (source.replace("\\", ""), precisions)
+    assert "at100%ofthegraphs" == source.replace("\\", "")
 
 
 @pytest.mark.parametrize(
@@ -523,6 +529,9 @@ def test_graphs_from_the_cache():
     )
 
     assert ("CANARY-ELIGIBLE", ["positive-receipt", "cache-load"]) == _says(log)
+    assert ("CANARY-ELIGIBLE", ["positive-receipt"]) == _says(
+        log.replace("Directly load", "[eagle_head] Directly load")
+    )
 
 
 # --- Quoted, forged, in prose ------------------------------------------------------------------------------------------
@@ -538,13 +547,15 @@ _REQUEST = "(APIServer pid=1) INFO 09-21 12:10:00 [logger.py:40] "
         _REQUEST + "torch.compile took 31.92 s in total\n",
         _REQUEST + "no such model: " + _TOTAL,
         _REQUEST + "prompt: '" + _TOTAL,
+        _ARGUMENTS.replace("/m/glm", _TOTAL.strip() + _REQUEST),
+        _record("saved AOT compiled function to /c", "decorators.py").strip() + _TOTAL,
         "'" + _TOTAL,
         "2026-09-21 12:00:00 - vllm.entrypoints.logger - INFO - no such model: " + _TOTAL,
         "INFO:     no such model: " + _TOTAL,
         "x" * 500 + " " + _TOTAL,
         json.dumps({"log": "torch.compile took 31.92 s in total\n", "stream": "stderr"}) + "\n",
         json.dumps({"message": "torch.compile took 31.92 s in total", "user": "somebody"}) + "\n",
-        json.dumps({"message": "torch.compile took 31.92 s in total", "name": "chat.app"}) + "\n",
+        json.dumps({"message": "torch.compile took 31.92 s in total", "name": "chat.monitor"}) + "\n",
         json.dumps({"message": "no such model: " + _TOTAL.strip(), "name": "vllm.entrypoints", "levelname": "ERROR"})
         + "\n",
         json.dumps({"message": _TOTAL.strip(), "name": "vllm.entrypoints", "levelname": "ERROR"}) + "\n",

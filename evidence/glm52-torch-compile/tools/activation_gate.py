@@ -320,7 +320,7 @@ _TEXT = 400
 # A terminal breaks lines anywhere, also within a number, and a copy of it may lose the space at the edge. So whitespace says
 # nothing here: format and message are compared without any.
 
-_CONVERSION = re.compile(r"%(?:(%)|[-+ #0]*\d*(?:\.(\d+))?([dfrs]))")
+_CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?([dfrs%])")
 _QUOTING = "`'\"*_\\"
 _QUOTES = f"[{re.escape(_QUOTING)}]{{0,4}}"
 _NUMBER = r"([-+]?(?:[0-9][0-9.,]{0,40}|nan|inf))"  # more than a format prints: it is said why it does not count
@@ -340,48 +340,43 @@ class _Expression(NamedTuple):
     head: str
     whole: re.Pattern[str]
     core: re.Pattern[str] | None  # the first sentence of what denies compilation is enough
-    precisions: tuple[int | None, ...]  # of each gap: decimals of a duration, None for text
 
 
 def _squeezed(text: str) -> str:
     return "".join(text.split())
 
 
-def _compiled(format: str) -> tuple[str, str, tuple[int | None, ...]]:  # noqa: A002 - the word that loggers have for it
-    """Return a %-format as an expression, its literal beginning and what stands in each of its gaps."""
+def _compiled(format: str) -> tuple[str, str]:  # noqa: A002 - the word that loggers have for it
+    """Return a %-format as an expression, and its literal beginning."""
     parts: list[str] = []
     literals: list[str] = []
-    precisions: list[int | None] = []
     end = 0
     for conversion in [*_CONVERSION.finditer(format), None]:
-        literal = _squeezed(format[end : conversion.start() if conversion else len(format)])
-        if conversion and conversion[1]:
+        literal = _squeezed(format[end : conversion.start() if conversion else None])
+        end = conversion.end() if conversion else len(format)
+        gap = ""
+        if conversion and conversion[1] == "%":
             literal += "%"
+        elif conversion:
+            gap = _NUMBER if conversion[1] in "df" else "(.*)" if end == len(format) else f"(.{{0,{_GAP}}}?)"
         literals.append(literal)
         for character in literal:
             if character == "`":
                 parts.append(_QUOTES)
             else:  # a dash that was decoded wrongly is up to four characters
                 parts.append(re.escape(character) if character.isascii() else ".{1,4}?")
-        if conversion and not conversion[1]:
-            end = conversion.end()
-            kind = conversion[3]
-            precisions.append(int(conversion[2] or 6) if kind == "f" else None)
-            last = end == len(format)
-            parts.append(_NUMBER if kind in "df" else "(.*)" if last else f"(.{{0,{_GAP}}}?)")
-        elif conversion:
-            end = conversion.end()
+        parts.append(gap)
     if len("".join(literals)) < _LITERALS:
         raise ValueError(f"{format!r} says too little to be looked for")
-    return "".join(parts), literals[0], tuple(precisions)
+    return "".join(parts), literals[0]
 
 
 def _expression(pattern: Pattern) -> _Expression:
     tagged = pattern.format.startswith("%s")
-    whole, head, precisions = _compiled(pattern.format[2:] if tagged else pattern.format)
+    whole, head = _compiled(pattern.format[2:] if tagged else pattern.format)
     sentence = pattern.format.split(". ")[0] if pattern.kind in _DENYING else ""
     core = re.compile(_compiled(sentence.lstrip("`"))[0]) if sentence else None
-    return _Expression(pattern, tagged, head.lstrip("`")[:_HEAD], re.compile(whole), core, precisions)
+    return _Expression(pattern, tagged, head.lstrip("`")[:_HEAD], re.compile(whole), core)
 
 
 _EXPRESSIONS = tuple(_expression(pattern) for pattern in PATTERNS)
@@ -482,9 +477,8 @@ _SERVED = re.compile(r'INFO:\s+\S{1,80} - "(?:GET|POST) /\S{0,400} HTTP/[\d.]{1,
 _SPEAKS = re.compile(r"['\"`{}]|DEBUG|INFO|WARNING|ERROR|CRITICAL")  # before a header: somebody quotes it
 _JSON_TEXT = ("message", "msg", "log", "MESSAGE", "line", "text", "textPayload")
 _JSON_ORIGIN = ("name", "logger", "filename", "pathname")
-_JSON_OWN = frozenset(
-    {"levelname", "name", "logger"}
-)  # a formatter's own record; anything else carries somebody's line
+# A formatter's own record has one of these; anything else carries somebody's line.
+_JSON_OWN = frozenset({"levelname", "name", "logger"})
 _JSON_KEYS = frozenset(
     {
         "asctime", "exc_info", "filename", "funcName", "level", "levelname", "lineno", "logger", "message", "module", "msg",
@@ -529,8 +523,9 @@ def _text(data: bytes) -> str:
 
 def _origin(path: str) -> str:
     """Return a module's file name: of `compilation/monitor.py` and of `vllm.compilation.monitor` it is `monitor.py`."""
-    name = path.replace("\\", "/").rsplit("/", 1)[-1]
-    return name if name.endswith(".py") else name.rsplit(".", 1)[-1] + ".py"
+    if path.startswith("vllm.") and not path.endswith(".py"):
+        return path.rsplit(".", 1)[-1] + ".py"
+    return path.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def _bare(text: str) -> tuple[str, str]:
@@ -572,7 +567,8 @@ def _from_json(value: Mapping[str, Any], blank: _Record, depth: int) -> Iterator
     """Yield what a JSON log line carries: a record of its own, or lines that somebody wrapped."""
     message = next((value[key] for key in _JSON_TEXT if isinstance(value.get(key), str)), "")
     known = _JSON_KEYS.issuperset(value)
-    if _JSON_OWN.isdisjoint(value) and not (known and not _HEADER.search(message) and _loaded(message.strip()) is None):
+    carries = not known or _HEADER.search(message) or _loaded(message.strip()) is not None
+    if carries and _JSON_OWN.isdisjoint(value):
         yield from _nested(message, blank, depth)
         return
     origin = next((value[key] for key in _JSON_ORIGIN if isinstance(value.get(key), str)), None)
@@ -654,7 +650,8 @@ def _parsed(text: str, blank: _Record, depth: int = 3) -> Iterator[_Record]:
             if between.strip():
                 yield blank._replace(message=between)
         else:
-            trusted = trusted and _matched(between) is not None
+            match = _matched(between)  # whole, and with an end of its own: what ends in a text may hold anything
+            trusted = trusted and match is not None and not match.expression.pattern.format.endswith("%s")
         after = headers[number + 1].start() if number + 1 < len(headers) else len(text)
         if number + 1 < len(headers):
             after = header.end() + _processed(text[header.end() : after], blank)[1]
@@ -713,13 +710,9 @@ class _Finding(NamedTuple):
     note: str = ""
 
 
-def _duration(match: _Match) -> str | None:
-    """Return the last duration of the message if it is a number as the format prints it."""
-    for value, precision in reversed(list(zip(match.values, match.expression.precisions))):
-        if precision is not None:
-            value = _squeezed(value)
-            return value if re.fullmatch(rf"[0-9]{{1,12}}\.[0-9]{{{precision}}}", value) else None
-    return None
+def _positive(value: str, precision: int) -> bool:
+    """Return whether the text is a positive number as a format of this precision prints it."""
+    return bool(re.fullmatch(rf"[0-9]{{1,12}}\.[0-9]{{{precision}}}", value)) and Decimal(value) > 0
 
 
 def _finding(record: _Record, match: _Match, text: str) -> _Finding:
@@ -732,8 +725,8 @@ def _finding(record: _Record, match: _Match, text: str) -> _Finding:
     if record.origin not in {None, pattern.file}:
         return finding._replace(kind="quoted", note=f"{pattern.file} prints this, and the header names another module")
     if pattern.kind == "receipt":
-        seconds = _duration(match)
-        if seconds is None or not Decimal(seconds):
+        (seconds,) = (_squeezed(value) for value in match.values)
+        if not _positive(seconds, 2):
             return finding._replace(kind="void", note="the duration is not a positive number as the format prints it")
         return finding._replace(seconds=seconds)
     return finding
@@ -917,8 +910,7 @@ def _attributed(run: _Run, target: str) -> list[_Finding]:
     )
     drafter = bool(_DRAFTS.search(said)) or any(each.kind == "drafter" for each in run.findings)
     denied = any(each.kind == "unsupported" for each in run.findings)
-    summaries = [each.values for each in run.findings if each.kind == "summary"]
-    language = [_squeezed(values[2]) for values in summaries if len(values) > 2]
+    language = [_squeezed(each.values[2]) for each in run.findings if each.kind == "summary"]
     encoder = bool(_ENCODES.search(said)) and not language
     untagged: dict[str, int] = {}
     directories: dict[str, str] = {}
@@ -928,7 +920,7 @@ def _attributed(run: _Run, target: str) -> list[_Finding]:
         if finding.kind == "component":
             name = re.split(r"[/\\]", finding.values[0])[-1]
             directories[process] = finding.tag or ("" if _RANK.fullmatch(name) else name)
-        name = finding.tag or directories.get(process) or None if finding.kind in _POSITIVE else None
+        name = finding.tag or directories.get(process) or None
         if finding.kind == "receipt":
             directories.pop(process, None)
         if finding.kind in _POSITIVE and not name:
@@ -937,14 +929,14 @@ def _attributed(run: _Run, target: str) -> list[_Finding]:
     result = []
     for finding, name in named:
         note = ""
+        if finding.kind == "graph-load" and name and name not in own:
+            finding = finding._replace(kind="activity")
         if finding.kind in _POSITIVE:
             if name:
                 note = "" if name in own else f"compiled is {name}"
             elif target not in _OWN_TAGS:
                 note = "it does not say which component was compiled"
-            elif language and not any(
-                Decimal(value or "0") for value in language if re.fullmatch(r"\d{1,12}\.\d\d", value)
-            ):
+            elif language and not any(_positive(value, 2) for value in language):
                 note = "the engine reports no compilation of the language model"
             elif drafter and denied:
                 note = "the target warns, and a drafter is loaded"
@@ -956,7 +948,7 @@ def _attributed(run: _Run, target: str) -> list[_Finding]:
 
 def _ambiguities(run: _Run, findings: Sequence[_Finding]) -> list[str]:
     notes = []
-    sources = {(each.record.source) for each in findings}
+    sources = {each.record.source for each in findings}
     if len(sources) > 1:
         notes.append(
             "several services write to this log: " + ", ".join(sorted(source or "(none)" for source in sources))
@@ -970,22 +962,26 @@ def _ambiguities(run: _Run, findings: Sequence[_Finding]) -> list[str]:
     return notes
 
 
-def _incomplete(run: _Run, findings: Sequence[_Finding], files: int) -> list[str]:
-    notes = []
+def _is_up(run: _Run, findings: Sequence[_Finding]) -> bool:
+    """Return whether start-up finished: the server's, and only where none is seen the engine's."""
     kinds = {each.kind for each in findings}
     server = any(label.startswith("APIServer") for _, label in run.pids) or any(
         each.record.label.startswith("APIServer") or each.pattern == "version" for each in findings
     )
-    if "ready" not in kinds and (server or not kinds & {"initialised", "summary"}):
+    return "ready" in kinds or (not server and bool(kinds & {"initialised", "summary"}))
+
+
+def _incomplete(run: _Run, findings: Sequence[_Finding], files: int) -> list[str]:
+    notes = []
+    if not _is_up(run, findings):
         notes.append("the log ends before start-up finished")
     if len(run.headed) < files:
         notes.append("a log holds no record of this run")
     return notes
 
 
-def _unaudited(findings: Iterable[_Finding], kinds: frozenset[str]) -> bool:
-    bases = {each.basis.split(":")[0] for each in findings if each.kind in kinds}
-    return bases == {"case"}
+def _unaudited(findings: Iterable[_Finding], kinds: Iterable[str]) -> bool:
+    return {each.basis.split(":")[0] for each in findings if each.kind in kinds} == {"case"}
 
 
 def _decided(run: _Run, target: str, files: int, mixed: Sequence[str], passed: bool) -> _Verdict:
@@ -996,7 +992,7 @@ def _decided(run: _Run, target: str, files: int, mixed: Sequence[str], passed: b
     off = any(each.kind == "engine" and _OFF.search(each.values[-1]) for each in findings)
     reasons = {reason for kind, reason in _DENYING.items() if kind in kinds}
     decisive = {kind for kind in _DENYING if kind in kinds}
-    if "exception" in kinds and "ready" not in kinds:
+    if "exception" in kinds and not _is_up(run, findings):
         reasons.add("startup-failed")
         decisive.add("exception")
     if "foreign-backend" in kinds or ("foreign" in kinds and not proved):
@@ -1022,9 +1018,7 @@ def _decided(run: _Run, target: str, files: int, mixed: Sequence[str], passed: b
         reasons.add("positive-receipt")
         if kinds & {"cache-load", "graph-load"}:
             reasons.add("cache-load")
-    if any(_unaudited(findings, frozenset({kind})) for kind in decisive - _POSITIVE) or _unaudited(
-        findings, _POSITIVE if decisive & _POSITIVE else frozenset()
-    ):
+    if any(_unaudited(findings, kinds) for kinds in [*({kind} for kind in decisive - _POSITIVE), decisive & _POSITIVE]):
         reasons.add("unaudited-wording")
     eligible = not (rejected or ambiguous or incomplete) and passed
     decision = "REJECT" if rejected else "CANARY-ELIGIBLE" if eligible else "HOLD"
