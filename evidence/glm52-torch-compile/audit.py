@@ -1,10 +1,9 @@
 """Which code serves GLM-5.2 in each released vLLM wheel, does it compile by default, and what is said where it does not?"""
 
 import re
-from dataclasses import replace
 
 from site_builder.audits import Audit, choose, count, every, holds, row, some, table
-from site_builder.readers import NotOneError, Seen, UnknownError, digest_of
+from site_builder.readers import NotOneError, UnknownError
 from site_builder.readers.tree import Class, World
 
 audit = Audit(
@@ -156,10 +155,9 @@ def _drafting(wheel, world):
     return _followed(wheel, world, "_SPECULATIVE_DECODING_MODELS", _draft(wheel).value)
 
 
-def _inner(wheel, world, follow=_served):
-    """The class of the inner model, and the steps from the registry to its instantiation."""
-    found, steps = follow(wheel, world)
-    return found.instantiates("model"), [*steps, *found.trail]
+def _inner(wheel, world):
+    """The class of the inner model; its trail begins where the class that serves the architecture makes it."""
+    return _served(wheel, world)[0].instantiates("model")
 
 
 def _marks(*classes):
@@ -170,7 +168,8 @@ def _marks(*classes):
 
 def _marked(outer, inner, steps):
     """How the marker stands: bare, under its arguments, or not at all."""
-    found = _marks(inner, outer)
+    inside = _marks(inner)
+    found = [*inside, *_marks(outer)]
     if not found:
         return inner.seen.read_as("absent").after(*steps)
     given = [
@@ -178,18 +177,21 @@ def _marked(outer, inner, steps):
         *(f"{name}={text}" for name, text in found[0].computed),
     ]
     mark, *_ = found[0].trail
-    return mark.read_as(", ".join(given) or "bare").after(*steps, *inner.trail[:-1])
+    return mark.read_as(", ".join(given) or "bare").after(*steps, *(inner.trail[:-1] if inside else ()))
 
 
-def _marker(wheel, world, follow=_served):
-    outer, steps = follow(wheel, world)
+def _marker(wheel, world):
+    outer, steps = _served(wheel, world)
     return _marked(outer, outer.instantiates("model"), [*steps, *outer.trail])
 
 
+def _draft_marker(wheel, world):
+    outer, _ = _drafting(wheel, world)
+    return _marked(outer, outer.instantiates("model"), [outer.trail[-1]])
+
+
 def _unmarked(wheel, world):
-    inner, steps = _inner(wheel, world)
-    control = wheel.tree.resolve(CONTROL, world)
-    return inner.bearing(MARKER).after(*steps).against(control.bearing(MARKER))
+    return _inner(wheel, world).bearing(MARKER).against(wheel.tree.resolve(CONTROL, world).bearing(MARKER))
 
 
 # Which code serves the architecture
@@ -232,22 +234,19 @@ def resolved_class_elsewhere(wheel):
 @audit.observation("wheel@{release}", kind="text")
 def inner_model(wheel):
     """Class of the inner model that it makes, on NVIDIA CUDA."""
-    found, steps = _inner(wheel, CUDA)
-    return found.seen.after(*steps)
+    return _inner(wheel, CUDA).seen
 
 
 @audit.observation("wheel@{release}", kind="text")
 def inner_model_on_rocm(wheel):
     """Class of the inner model that it makes, on ROCm."""
-    found, steps = _inner(wheel, ROCM)
-    return found.seen.after(*steps)
+    return _inner(wheel, ROCM).seen
 
 
 @audit.observation("wheel@{release}", kind="text")
 def inner_model_elsewhere(wheel):
     """Class of the inner model that it makes, on a platform that is neither."""
-    found, steps = _inner(wheel, OTHER)
-    return found.seen.after(*steps)
+    return _inner(wheel, OTHER).seen
 
 
 @audit.observation("wheel@{release}")
@@ -289,8 +288,8 @@ def no_marker_elsewhere(wheel):
 @audit.absence("wheel@{release}", control="wheel@{release}")
 def no_marker_outside(wheel):
     """None stands above the outer class or a base of it, on NVIDIA CUDA."""
-    found, steps = _served(wheel, CUDA)
-    return found.bearing(MARKER).after(*steps).against(wheel.tree.resolve(CONTROL, CUDA).bearing(MARKER))
+    found, _ = _served(wheel, CUDA)
+    return found.bearing(MARKER).against(wheel.tree.resolve(CONTROL, CUDA).bearing(MARKER))
 
 
 # What is asked for, and what a start without options gets
@@ -692,27 +691,27 @@ def draft_class_elsewhere(wheel):
 @audit.observation("wheel@{release}")
 def draft_marker(wheel):
     """How the marker stands above the draft, its inner model or their bases, on NVIDIA CUDA."""
-    return _marker(wheel, CUDA, _drafting)
+    return _draft_marker(wheel, CUDA)
 
 
 @audit.observation("wheel@{release}")
 def draft_marker_on_rocm(wheel):
     """How it stands there on ROCm."""
-    return _marker(wheel, ROCM, _drafting)
+    return _draft_marker(wheel, ROCM)
 
 
 @audit.observation("wheel@{release}")
 def draft_marker_elsewhere(wheel):
     """How it stands there on a platform that is neither."""
-    return _marker(wheel, OTHER, _drafting)
+    return _draft_marker(wheel, OTHER)
 
 
 @audit.observation("wheel@{release}", kind="truth")
 def draft_marked_inside(wheel):
     """The draft's marker stands above its inner model, as the target's does, and not above the draft's own class."""
-    outer, steps = _drafting(wheel, OTHER)
+    outer, _ = _drafting(wheel, OTHER)
     inner = outer.instantiates("model")
-    return outer.seen.read_as(bool(_marks(inner)) and not _marks(outer)).after(*steps)
+    return outer.seen.read_as(bool(_marks(inner)) and not _marks(outer))
 
 
 # Mechanisms that the published audit names
@@ -724,8 +723,9 @@ WORKSPACE = "vllm/v1/worker/workspace.py"
 @audit.observation("wheel@{release}", kind="truth")
 def capability_check(wheel):
     """The release has the file in which a platform's capability is asked for inside of the model."""
-    if not wheel.tree.exists(CAPABILITY):
-        return Seen(value=False, at={"pointer": ""}, region=digest_of(wheel.body))
+    listed = wheel.lists(CAPABILITY)
+    if not listed.value:
+        return listed
     checks = wheel.tree.module(CAPABILITY).function("is_fused_q_cutedsl_supported")
     return checks.call("current_platform.has_device_capability").argument(0).read_as(True)
 
@@ -1331,15 +1331,10 @@ def no_published_wording(wheel):
     hops = [module.assigned("logger").read_as("logger").hop("searched") for module in modules]
 
     def searched(text):
-        each = [module.count("string", containing=text) for module in modules]
-        return replace(
-            each[0],
-            matcher="string with the words looked for: those of the published gate here, those of the warning for the control",
-            bytes=sum(one.bytes for one in each),
-            definitions=sum(one.definitions for one in each),
-            found=sum(one.found for one in each),
-            at=None,
-            region=None,
+        first, *others = [module.count("string", containing=text) for module in modules]
+        return first.over(
+            others,
+            "string with the words looked for: those of the published gate here, those of the warning for the control",
         )
 
     return searched("does not support torch.compile").against(searched("does not support it")).after(*hops)
@@ -2670,7 +2665,7 @@ def state_reasons(gate, files):
 
 @audit.result(
     each="policy",
-    title="Four policies through the gate",
+    title="The published policies through the gate",
     titles={
         "policy": "Fixture",
         "warning": "Unsupported-model warning",
