@@ -533,6 +533,13 @@ def test_a_folder_of_that_name_without_code(installed, tmp_path):
     assert _EQUAL == installed.verdict(_RECEIPT)
 
 
+def test_no_package_at_all(installed):
+    """Where only the distribution's own words are left, an import finds nothing."""
+    shutil.rmtree(installed.site / "vllm")
+
+    assert ("UNKNOWN", ["shadowed: an import of vllm finds nothing"]) == installed.verdict(_RECEIPT)
+
+
 def test_a_package_without_its_init(installed):
     """Without its __init__.py the package is a namespace, which other folders may add to."""
     (installed.site / "vllm/__init__.py").unlink()
@@ -680,9 +687,10 @@ def test_bytecode_that_is_never_compared(installed, optimize):
     ) == installed.verdict(_RECEIPT)
 
 
-def test_bytecode_kept_elsewhere(installed, tmp_path):
+@pytest.mark.parametrize("optimize", [-1, 1, 2])
+def test_bytecode_kept_elsewhere(installed, tmp_path, optimize):
     """Where an interpreter keeps its caches in a folder of their own, they are looked for there."""
-    cache = _compiled(installed, py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    cache = _compiled(installed, py_compile.PycInvalidationMode.UNCHECKED_HASH, optimize)
     kept = tmp_path / "caches" / str(installed.site / _MODEL).lstrip("/")
     kept.parent.mkdir(parents=True)
     cache.rename(kept.with_name(cache.name))
