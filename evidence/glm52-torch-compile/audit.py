@@ -561,6 +561,17 @@ def capture_refuses(wheel):
     return found.read_as(asked in found.value)
 
 
+@audit.observation("wheel@{release}", kind="truth")
+def mode_is_asserted(wheel):
+    """Building the configuration ends in an error where piecewise graphs are left without compilation or breakable ones."""
+    either = r"self\.compilation_config\.mode == CompilationMode\.VLLM_COMPILE or envs\.VLLM_USE_BREAKABLE_CUDAGRAPH"
+    found = _post_init(wheel).conditions(
+        "assert_statement", rf'assert \(?{either}\)?, \(?"Compilation mode should be CompilationMode\.VLLM_COMPILE .*'
+    )
+    asked = "self.compilation_config.cudagraph_mode.requires_piecewise_compilation()"
+    return found.read_as(any(asked in text.split(" and ") for text in found.value))
+
+
 # Which runner
 
 
@@ -1641,7 +1652,8 @@ def platforms(releases, rocm, elsewhere):
         "switched_to": "Mode with breakable graphs",
         "switch_says": "What that switch prints of compilation",
         "announced_at": "Level of the line on breakable graphs",
-        "refuses": "Capture refuses without compilation",
+        "asserted": "Configuration refuses piecewise graphs without either",
+        "refuses": "Capture refuses them, too",
     },
     phrases={
         "fullGraph": {"yes": ["one whole graph"]},
@@ -1662,6 +1674,7 @@ def defaults(
     mode_with_breakable,
     breakable_disables_compile,
     breakable_default_level,
+    mode_is_asserted,
     capture_refuses,
 ):
     """What asks for compilation without an option, what takes it back, and what is said of that."""
@@ -1677,6 +1690,7 @@ def defaults(
         switched_to=mode_with_breakable,
         switch_says=breakable_disables_compile,
         announced_at=breakable_default_level,
+        asserted=mode_is_asserted,
         refuses=capture_refuses,
     )
 
