@@ -14,13 +14,23 @@ from pathlib import Path
 from typing import Any
 
 from site_builder import audits, fetching, receipts, verification
-from site_builder.fetching import FetchReport
+from site_builder.fetching import FetchReport, Outcome
 from site_builder.inputs import AuditInputs, File, Inputs
 from site_builder.receipts import Body, Ledger
-from site_builder.sources import Lock, Source, read_lists, read_sources, write_lock
+from site_builder.sources import (
+    Artifact,
+    Lock,
+    LockEntry,
+    ReleaseLocator,
+    Source,
+    TreeMember,
+    read_lists,
+    read_sources,
+    write_lock,
+)
 from site_builder.values import Digest
 from tests import demo
-from tests.simulators import Internet, Shelf, wheel
+from tests.simulators import Internet, Shelf, record_row, wheel
 
 RELEASES = ("1.0.0", "1.1.0")
 HOME = "evidence/bind/"
@@ -313,7 +323,7 @@ def inputs(store: Shelf, lock: Lock | bytes, files: Mapping[str, str] = FILES, r
         templates={},
         builder=Digest.of(b"builder"),
         versions={},
-        stored=lambda digest, _where: store.get(digest),
+        stored=store.get,
     )
 
 
@@ -374,3 +384,63 @@ def written(root: Path, files: Mapping[str, str] = FILES) -> Path:
     for folder in ("templates", "content/pages", "content/policies"):
         shutil.copytree(demo.HERE / folder, root / folder)
     return root
+
+
+def stocked(
+    files: Mapping[str, str] = FILES, packages: Mapping[str, Mapping[str, str]] | None = None
+) -> tuple[Shelf, Lock]:
+    """Return a store with all of both wheels, and the lock that a fetch of them writes; nothing is asked of anybody."""
+    store = Shelf()
+    entries, artifacts = [], []
+    for source in sources_of(files):
+        (locator,) = source.locators
+        assert isinstance(locator, ReleaseLocator)
+        released = locator.release
+        package = (packages or {}).get(released.version, PACKAGE)
+        rows = [record_row(path, text.encode()) for path, text in package.items()]
+        record = "".join([*rows, f"{released.member},,\n"]).encode()
+        for body in (record, *(text.encode() for text in package.values())):
+            store.put(body)
+        artifacts.append(
+            Artifact(
+                file=released.file,
+                purl=f"pkg:pypi/shelf@{released.version}",
+                digest=Digest.of(released.file.encode()),
+                bytes=1024,
+                uploaded_at="2026-05-04T10:00:00Z",
+                verified=False,
+            )
+        )
+        entries.append(
+            LockEntry(
+                id=source.id,
+                standing="obtained",
+                digest=Digest.of(record),
+                bytes=len(record),
+                integrity="record",
+                mutability="immutable",
+                origin=locator.origin,
+                artifact=released.file,
+                retrieved_at=NOW,
+            )
+        )
+    report = FetchReport(
+        outcomes=tuple(Outcome(source=entry.id, state="locked", entry=entry) for entry in entries),
+        lock=Lock(audit="bind", artifacts=tuple(artifacts), entries=tuple(entries)),
+    )
+    sources = sources_of(files)
+    audited = audits.packages(sources)
+    script = audits.load(files[SCRIPT].encode(), SCRIPT, audited)
+    done = fetching.fetch_trees(
+        report, sources, store, fetching.Policy(), lambda trees: audits.followed(script, SCRIPT, trees, audited)
+    )
+    assert () == done.problems
+    return store, done.lock
+
+
+def relocked(lock: Lock, *members: TreeMember, key: str = "1.0.0") -> Lock:
+    """Return the lock with these files of a release's tree in place of its own."""
+    entries = [
+        entry.model_copy(update={"members": members}) if entry.id == f"wheel@{key}" else entry for entry in lock.entries
+    ]
+    return lock.model_copy(update={"entries": tuple(entries)})
