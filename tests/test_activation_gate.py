@@ -232,6 +232,15 @@ def _says(*logs: str | bytes, **asked: Any) -> tuple[str, list[str]]:
             "CANARY-ELIGIBLE",
             ["positive-receipt"],
         ),
+        (_with(_record("Compiling backbone with XLA", "x.py")), "REJECT", "REJECT", ["foreign-compiler"]),
+        (_with("neuronx-cc: Compiler status PASS\n"), "REJECT", "REJECT", ["foreign-compiler"]),
+        (_with("TensorRT is installed\n", "compiled 4 kernels\n"), "REJECT", "REJECT", ["no-positive-receipt"]),
+        (
+            _with("neuronx-cc: Compiler status PASS\n", _record(_WARNING, "vllm.py")),
+            "REJECT",
+            "REJECT",
+            ["unsupported-model-warning"],
+        ),
         (
             "[2026-05-27 03:33:57 TP0] torch.compile took 31.92 s in total\n" + _QUIET,
             "REJECT",
@@ -669,7 +678,6 @@ def _json_lines(log: str, **fields: Any) -> str:
         _COMPILED.encode("utf-16-le"),
         _COMPILED.encode("utf-16-be"),
         "\ufeff".encode("utf-16-be") + _COMPILED.encode("utf-16-be"),
-        _COMPILED.encode("utf-32"),
         _COMPILED.replace("INFO", "IN\0FO").encode(),
         b"\xfa\xff" + _COMPILED.encode() + b"\x80",
         _colours("\x1b"),
@@ -732,6 +740,12 @@ def test_header_of_another_formatter(header):
 
     assert ("CANARY-ELIGIBLE", ["positive-receipt"]) == _says(header.format("vllm.compilation.monitor") + total + end)
     assert ("REJECT", ["no-positive-receipt"]) == _says(header.format("vllm.entrypoints.logger") + total + end)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_name_that_is_not_ascii(encoding):
+    """Where the bytes say how they are written, every sign is read."""
+    assert "/m/模型" == _answer(_engine("model='/m/模型'").encode(encoding))["model"]
 
 
 @pytest.mark.parametrize("dash", ["—", "â€”", "?", "\ufffd\ufffd\ufffd"])

@@ -474,6 +474,9 @@ _RAISED = re.compile(
     r"\S{1,80} exited with code [1-9]"
 )
 _SERVED = re.compile(r'INFO:\s+\S{1,80} - "(?:GET|POST) /\S{0,400} HTTP/[\d.]{1,3}" 200\b')
+_COMPILES = re.compile(  # something that compiles models, and is not the compiler that is asked about
+    r"(?i)(?=.{0,400}\bcompil).{0,400}\b(?:xla|jax|neuronx?(?:-cc)?|tensorrt|trt-?llm|openvino|torchair|npugraph_ex|tvm|onnx)\b"
+)
 _SPEAKS = re.compile(r"['\"`{}]|DEBUG|INFO|WARNING|ERROR|CRITICAL")  # before a header: somebody quotes it
 _JSON_TEXT = ("message", "msg", "log", "MESSAGE", "line", "text", "textPayload")
 _JSON_ORIGIN = ("name", "logger", "filename", "pathname")
@@ -508,17 +511,9 @@ class _Record(NamedTuple):
 
 
 def _text(data: bytes) -> str:
-    """Return the bytes as text, whatever they are."""
-    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        return data.decode("utf-32", errors="replace")
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return data.decode("utf-16", errors="replace")
-    sample = data[:4096]
-    if len(sample) > 1 and sample[1::2].count(0) * 10 > len(sample) * 3:
-        return data.decode("utf-16-le", errors="replace")
-    if len(sample) > 1 and sample[0::2].count(0) * 10 > len(sample) * 3:
-        return data.decode("utf-16-be", errors="replace")
-    return data.decode("utf-8", errors="replace")
+    """Return the bytes as text, whatever they are; what has no mark and is none is still ASCII between its NULs."""
+    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return data.decode("utf-16" if wide else "utf-8", errors="replace").replace("\0", "").replace("\ufeff", "")
 
 
 def _origin(path: str) -> str:
@@ -685,7 +680,7 @@ def _seamless(lines: Iterable[_Record]) -> Iterator[_Record]:
 
 def _records(file: int, data: bytes) -> Iterator[_Record]:
     """Yield the records of one log. A line ends at CR, LF or both; it is counted as an editor counts."""
-    text = _text(data).replace("\0", "").replace("\ufeff", "")
+    text = _text(data)
     physical = text.split("\n") if "\n" in text else text.split("\r")
     bare = ((number, *_bare(part)) for number, line in enumerate(physical, start=1) for part in line.split("\r"))
     lines = (_Record(file, number, source, "", "", message) for number, message, source in bare if message)
@@ -739,6 +734,8 @@ def _unheaded(records: Sequence[_Record]) -> Iterator[_Finding]:
             yield _Finding(record, "health", record.message)
         elif _RAISED.match(record.message):
             yield _Finding(record, "exception", record.message)
+        elif _COMPILES.match(record.message):
+            yield _Finding(record, "foreign", record.message)
         foreign = _FOREIGN.match(record.message)
         match = _matched(record.message[foreign.end() :]) if foreign else None
         if match and match.expression.pattern.kind in {"receipt", "activity"}:
@@ -797,6 +794,8 @@ def _entries(records: Iterable[_Record]) -> Iterator[_Entry]:
                 yield _Entry(record, _Finding(record, "ready", record.message))
             elif _RAISED.match(record.message):
                 yield _Entry(record, _Finding(record, "exception", record.message))
+            elif _COMPILES.match(record.message):
+                yield _Entry(record, _Finding(record, "foreign", record.message))
             else:
                 unfinished = record if _may_go_on(record.message) else None
                 yield _Entry(record, None)
@@ -995,7 +994,7 @@ def _decided(run: _Run, target: str, files: int, mixed: Sequence[str], passed: b
     if "exception" in kinds and not _is_up(run, findings):
         reasons.add("startup-failed")
         decisive.add("exception")
-    if "foreign-backend" in kinds or ("foreign" in kinds and not proved):
+    if "foreign-backend" in kinds or ("foreign" in kinds and not proved and not reasons):
         reasons.add("foreign-compiler")
         decisive |= {"foreign-backend", "foreign"}
     if proved and (off or kinds & {"unsupported", "disabled", "denial"}):
