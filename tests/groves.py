@@ -356,7 +356,7 @@ def receipt(made: Inputs) -> bytes:
 
 def changed(name: str, old: str, new: str, files: Mapping[str, str] = FILES) -> dict[str, str]:
     """Return the files with one text of one of them replaced, wherever it stands there."""
-    return demo.changed(name if "/" in name else HOME + name, old, new, files)
+    return demo.changed(name if name in files else HOME + name, old, new, files)
 
 
 def script(*functions: str, files: Mapping[str, str] = FILES) -> dict[str, str]:

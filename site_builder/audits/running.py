@@ -156,6 +156,7 @@ class _Run:
         assumptions = self._assumptions()
         observations, absences = self._observed()
         reported = tuple(self.inputs.reported)
+        tools = tuple(self._tools())
         trials = tuple(self._trials())
         self._refuse()
         leaves = self._leaves(assumptions, reported, observations, absences, trials)
@@ -175,7 +176,7 @@ class _Run:
             assumptions=tuple(assumptions),
             observations=tuple(observations),
             absences=tuple(absences),
-            tools=tuple(self._tools()),
+            tools=tools,
             fixtures=tuple(_fixture_row(fixture) for fixture in self.inputs.fixtures),
             trials=trials,
             results=results,
@@ -432,7 +433,7 @@ class _Run:
             try:
                 loaded[name] = tools[name].load()
             except AuditError as error:
-                self.problems.extend(error.problems)
+                self.problems.extend(one for one in error.problems if one not in self.problems)
         for entry in self._of("trial"):
             if entry.tool not in tools:
                 known = ", ".join(tools) or "none"
