@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import partial
 
 import pytest
@@ -164,3 +165,92 @@ def test_a_time_that_is_none(written):
 
     assert said.startswith("sources.lock:")
     assert "entries.0.retrievedAt: " in said
+
+
+# Trees
+
+
+_TREE = """\
+  - id: wheel
+    purpose: What is read
+    role: upstream
+    mutability: immutable
+    expects: {type: text/csv, contains: x}
+    tree: shelf
+    locators:
+      - release: {project: shelf, version: "1.0", file: shelf-1.0-py3-none-any.whl, member: shelf-1.0.dist-info/RECORD}
+"""
+
+
+def test_a_tree():
+    """A tree is a folder of one wheel, whose RECORD is what its locator reads."""
+    (found,) = _read(_TREE)
+
+    assert ("shelf", "pkg:pypi/shelf@1.0?file_name=shelf-1.0-py3-none-any.whl#shelf-1.0.dist-info/RECORD") == (
+        found.tree,
+        found.locators[0].origin,
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("mutability: immutable", "mutability: versioned"),
+        ("member: shelf-1.0.dist-info/RECORD", "member: shelf/__init__.py"),
+        ('      - release: {project: shelf, version: "1.0", file: shelf-1.0-py3-none-any.whl, member: shelf-1.0.dist-info/RECORD}\n', "      - https: https://forge.example/RECORD\n"),
+        ("    locators:\n", "    locators:\n      - https: https://forge.example/RECORD\n"),
+        ("    locators:\n", "    recorded: {digest: 'sha256:" + "8" * 64 + "', bytes: 1, by: x, at: '2026-05-04', origin: y}\n    locators:\n"),
+    ],
+)  # fmt: skip
+def test_a_tree_that_is_none(old, new):
+    """What could move, or is no wheel's RECORD, is no tree."""
+    assert old in _TREE
+    assert [
+        f"sources.yaml:2: sources.0: expected a tree to be immutable, with one locator: the RECORD of a wheel\n{_SCHEMA}"
+    ] == demo.problems(partial(_read, _TREE.replace(old, new)))
+
+
+@pytest.mark.parametrize("folder", ["..", "/shelf", "shelf/", "a//b", "shelf/..", '""'])
+def test_a_folder_that_leads_elsewhere(folder):
+    """A tree's folder lies in the wheel."""
+    (said,) = demo.problems(partial(_read, _TREE.replace("tree: shelf", f"tree: {folder}")))
+    assert said.startswith("sources.yaml:7: sources.0.tree: expected a path inside the folder, found ")
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (b"a.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0\n", {"a.py": ("sha256:" + hashlib.sha256(b"").hexdigest(), 0)}),
+        (b"a.py,,\n", {"a.py": ("", -1)}),
+        (b"a.py,,7\n", {"a.py": ("", 7)}),
+        (b"a.py,sha512=abcd,7\n", {"a.py": ("", 7)}),
+        (b"a.py,md5=,7\r\n", {"a.py": ("", 7)}),
+        (b'"a,b.py",,\n', {"a,b.py": ("", -1)}),
+        (b"", {}),
+    ],
+)  # fmt: skip
+def test_what_record_states(body, found):
+    """Digest and size of each member; a digest that is none, or of another algorithm, is empty."""
+    assert found == sources.read_record(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"a.py\n",
+        b"a.py,,,\n",
+        b"a.py,sha256=,7\n",
+        b"a.py,sha256=abcd,7\n",
+        b"a.py,sha256=" + b"A" * 44 + b",7\n",
+        b"a.py,,-7\n",
+        b"a.py,,1_0\n",
+        b"a.py,, 7\n",
+        b"a.py,,\xd9\xa3\n",
+        b"\xff,,\n",
+        b"\n",
+    ],
+)
+def test_a_record_that_is_none(body):
+    """A row that says something else is no row: nothing of such a RECORD is believed."""
+    with pytest.raises(ValueError, match="expected name, digest and size in each row, found another row"):
+        sources.read_record(body)
