@@ -1086,6 +1086,17 @@ def test_without_a_receipt_and_shadowed(installed, tmp_path):
     assert "UNKNOWN" == installed.judged(None)["verdict"]
 
 
+def test_without_a_receipt_and_other_bytecode(installed):
+    """Digests of sources that are not what runs are no listing either."""
+    config = installed.site / "vllm/config/vllm.py"
+    py_compile.compile(str(config), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+
+    assert ("UNKNOWN", ["unchecked-bytecode"]) == (
+        (result := installed.judged(None))["verdict"],
+        result["reasons"],
+    )
+
+
 def test_another_distribution_without_a_receipt(installed, tmp_path):
     """Which files decide for another distribution nobody has said."""
     _pip("--target", str(installed.site), str(_wheel_for_any(tmp_path, {"shelf.py": b""}, "shelf", "2")))
@@ -1136,6 +1147,15 @@ def test_names_from_outside(installed):
     done = installed.run("--receipt", "receipt.json")
 
     assert "    file-missing: vllm/gnp\\xe9.py: it is not there" == done.stdout.splitlines()[-1]
+
+
+def test_a_folder_that_writes_on_the_terminal(installed, tmp_path):
+    """Neither must the name of a folder."""
+    installed.before = [_package(tmp_path / "\x1b[2J")]
+
+    done = installed.run()
+
+    assert f"    shadowed: an import of vllm finds {tmp_path}/\\x1b[2J/vllm/__init__.py" == done.stdout.splitlines()[-1]
 
 
 def test_command_line_and_function(installed):
