@@ -1,4 +1,4 @@
-"""Checking what was published by what it says of itself: a saved receipt, or a site by its list of files.
+"""Checking what was published by what it says of itself: a saved receipt, or a site by its list of files and its marks.
 
 The bytes come from whoever reads them, a folder or an address. Nothing else is needed; whether they are the ones that
 were published, the log says.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache
 from typing import Literal
 
 from pydantic import Field, JsonValue, ValidationError
@@ -17,6 +18,7 @@ from site_builder.errors import EvidenceError, Problem, ReceiptError
 from site_builder.publications import Log
 from site_builder.receipts import Ledger
 from site_builder.records import Record
+from site_builder.site import marked
 from site_builder.sources import DigestText
 from site_builder.values import Digest, Expression, ValueRefused, evaluate, shown
 
@@ -120,7 +122,8 @@ def _plain(expression: JsonValue) -> Expression:
 
 
 def check_site(names: Collection[str] | None, read: Callable[[str], bytes | None], where: str) -> Iterator[Problem]:
-    """Yield where a site is not what its manifest and its list of digests say, and what is wrong with its receipts.
+    """Yield where a site is not what its manifest and its list of digests say, what is wrong with its receipts, and which
+    marked values of its pages do not read as the receipts that they name.
 
     `names` are the files that are there, where that can be told; `read` returns a file's bytes or nothing.
     """
@@ -135,6 +138,7 @@ def check_site(names: Collection[str] | None, read: Callable[[str], bytes | None
     except (strict.LoadError, ValidationError):
         yield Problem(where=f"{where}/{MANIFEST}", problem="expected a manifest, found something else", remedy=_AGAIN)
         return
+    receipt = _receipts(listed, read)
     stated = {path: file.digest.removeprefix("sha256:") for path, file in listed.items()}
     stated[MANIFEST] = Digest.of(manifest).removeprefix("sha256:")
     if sums != "".join(f"{digest}  {path}\n" for path, digest in sorted(stated.items())).encode():
@@ -156,11 +160,30 @@ def check_site(names: Collection[str] | None, read: Callable[[str], bytes | None
                 yield from check_receipt(body, f"{where}/{path}")
             except EvidenceError as error:
                 yield from error.problems
+        elif path.endswith(".html"):
+            yield from marked.check_page(body, f"{where}/{path}", receipt)
     yield from _misplaced(listed, where)
     for name in sorted(set(names or ()) - {*listed, MANIFEST, SUMS}):
         yield Problem(
             where=f"{where}/{name}", problem="expected only what the manifest lists, found this", remedy="Remove it."
         )
+
+
+def _receipts(
+    listed: Mapping[str, _File], read: Callable[[str], bytes | None]
+) -> Callable[[str], marked.Opened | None]:
+    """Return what opens a receipt of the site by its pin, each once; what is wrong with one is said where it is checked."""
+
+    @cache
+    def opened(pin: str) -> marked.Opened | None:
+        path = f"receipts/{pin.replace('@', '/')}/receipt.json"
+        body = read(path) if _RECEIPT.fullmatch(path) and path in listed else None
+        try:
+            return None if body is None else marked.Opened(sound(body, path))
+        except EvidenceError:
+            return None
+
+    return opened
 
 
 def _misplaced(listed: Mapping[str, _File], where: str) -> Iterator[Problem]:

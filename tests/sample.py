@@ -23,6 +23,29 @@ RELEASES = ("1.0.0", "1.1.0", "1.2.0", "2.0.0", "2.0.1")
 _PAGES = {"1.0.0": "4096", "1.1.0": "4096", "1.2.0": "16384", "2.0.0": "16384", "2.0.1": "unknown"}
 
 
+TOOL = b'''"""Says whether a start is safe."""
+
+import json
+
+
+def decide(text):
+    """Return the state that one log shows."""
+    # A log without the word says nothing.
+    return {"state": "hold" if "cache" in text else "unknown", "rows": 1}
+
+
+def main():
+    print(json.dumps(decide("")))
+'''
+
+LOG = b'shelf: starting <cache> & "pages"\nshelf: ready\n'
+LOGS = {
+    "full": b"\x1b[32mINFO\x1b[0m shelf: cache of \xc2\xa065536 pages\r\n" + b"\x00\xff\xfe\xe2\x80\xae<end>\n",
+    "quiet": b"".join(b"shelf: line %d of a long log\n" % line for line in range(1, 1001)) + b"x" * 5000,
+}
+SCHEMA = b'{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}\n'
+
+
 def templates() -> Mapping[str, File]:
     """Return the project's own templates."""
     folder = ROOT / "templates"
@@ -71,6 +94,43 @@ def body(say: Callable[[str], str] = str) -> dict[str, Any]:
             "recordedBy": say("The first audit of shelf"),
         }
     )
+    sources += [
+        {
+            "id": f"wheel@{release}",
+            "purpose": say("What decides which allocator takes the memory."),
+            "role": "upstream",
+            "mutability": "immutable",
+            "standing": "obtained",
+            "integrity": "record",
+            "digest": digest(f"record{release}"),
+            "bytes": 911,
+            "origin": say(
+                f"pkg:pypi/shelf@{release}?file_name=shelf-{release}-py3-none-any.whl#shelf.dist-info/RECORD"
+            ),
+            "artifact": f"shelf-{release}-py3-none-any.whl",
+            "retrievedAt": "2026-11-20T09:30:00Z",
+            "members": [
+                {"path": path, "digest": digest(path + (release if moved else "")), "bytes": 640 + moved}
+                for path, moved in (("shelf/__init__.py", 0), ("shelf/alloc/native.py", 1), ("shelf/registry.py", 0))
+            ],
+        }
+        for release in RELEASES[-2:]
+    ]
+    trail = [
+        {
+            "step": say(step),
+            "value": say(value),
+            "at": {"path": path, "line": line, "lastLine": line + place},
+            "region": digest(step),
+        }
+        for place, (step, value, path, line) in enumerate(
+            (
+                ("entry", "native:Allocator", "shelf/registry.py", 12),
+                ("import", "shelf.alloc.native", "shelf/registry.py", 3),
+                ("class", "shelf.alloc.native:Allocator", "shelf/alloc/native.py", 80),
+            )
+        )
+    ]
     observations = [
         {
             "id": f"pageSize@{release}",
@@ -97,6 +157,19 @@ def body(say: Callable[[str], str] = str) -> dict[str, Any]:
             "statement": say("Pages that the cache keeps when nobody says otherwise."),
         }
     )
+    observations += [
+        {
+            "id": f"allocator@{release}",
+            "value": say("shelf.alloc.native:Allocator"),
+            "kind": "text",
+            "source": f"wheel@{release}",
+            "at": {"path": "shelf/alloc/native.py", "line": 80, "lastLine": 80},
+            "region": digest("allocator"),
+            "trail": trail,
+            "statement": say("Class that takes the memory, through the registry."),
+        }
+        for release in RELEASES[-2:]
+    ]
     rows = [
         {"id": pages, "pages": pages, "size": text, "left": left, "note": say(note)}
         for pages, text, left, note in (
@@ -164,10 +237,56 @@ def body(say: Callable[[str], str] = str) -> dict[str, Any]:
                 "bytes": 2099,
                 "definitions": 41,
                 "control": {"source": "cache@1.0.0", "found": 1},
-            }
+            },
+            *(
+                {
+                    "id": f"noRelease@{release}",
+                    "value": "yes",
+                    "kind": "truth",
+                    "source": f"wheel@{release}",
+                    "statement": say("The allocator gives no memory back."),
+                    "matcher": say("a call of free in a class or its bases"),
+                    "bytes": 1641,
+                    "definitions": 1,
+                    "at": {"path": "shelf/alloc/native.py", "line": 80, "lastLine": 131},
+                    "region": digest("searched"),
+                    "trail": trail[:2],
+                    "control": {
+                        "source": f"wheel@{release}",
+                        "found": 2,
+                        "path": "shelf/__init__.py",
+                        "line": 9,
+                        "lastLine": 30,
+                    },
+                }
+                for release in RELEASES[-2:]
+            ),
+        ],
+        "tools": [
+            {"id": name, "statement": say(statement), "digest": Digest.of(file), "bytes": len(file)}
+            for name, statement, file in (
+                ("cache-receipt.schema.json", "What is kept of a start.", SCHEMA),
+                ("cache_gate.py", "Says whether a start is safe.", TOOL),
+            )
         ],
         "fixtures": [
-            {"id": "sample-log", "statement": say("A log of one start."), "digest": digest("log"), "bytes": 61}
+            {"id": name, "statement": say(statement), "digest": Digest.of(file), "bytes": len(file)}
+            for name, statement, file in (
+                ("sample-log", "A log of one start.", LOG),
+                ("starts/full/startup.log", "A start that says the word, written by a terminal.", LOGS["full"]),
+                ("starts/quiet/startup.log", "A start that says nothing.", LOGS["quiet"]),
+            )
+        ],
+        "trials": [
+            {
+                "id": f"startState@{key}",
+                "value": value,
+                "kind": "word",
+                "statement": say("What the gate decides on the log."),
+                "tool": "cache_gate.py",
+                "fixtures": [f"starts/{key}/startup.log"],
+            }
+            for key, value in (("full", "hold"), ("quiet", "unknown"))
         ],
         "results": [
             {
@@ -393,6 +512,24 @@ These two sentences are not a benchmark; the [canonical form](https://www.rfc-ed
 
 ![A start, made up](receipt:sample-log)
 
+![A start that ends badly](receipt:starts/full/startup.log)
+
+![A long start](receipt:starts/quiet/startup.log)
+
+![What is kept of a start](tool:cache-receipt.schema.json)
+
+![The tools](receipt:tools)
+
+![What the gate decides](receipt:trials)
+
+![One of these](receipt:startState@full)
+
+![The logs](receipt:fixtures)
+
+![Nothing is given back](receipt:noRelease@2.0.0)
+
+The allocator is named in the [registry](source:wheel@2.0.0#shelf/registry.py) of [that wheel](source:wheel@2.0.0).
+
 ## Go back
 
 ![The order in which to undo it](receipt:rollback)
@@ -427,23 +564,6 @@ receipts: [shelf-cache@{version}]
 The start is silent about the [1 GiB](receipt:defaultMemory) that follow.
 """
 
-TOOL = b'''"""Says whether a start is safe."""
-
-import json
-
-
-def decide(text):
-    """Return the state that one log shows."""
-    # A log without the word says nothing.
-    return {"state": "hold" if "cache" in text else "unknown", "rows": 1}
-
-
-def main():
-    print(json.dumps(decide("")))
-'''
-
-LOG = b'shelf: starting <cache> & "pages"\nshelf: ready\n'
-
 PAGES = {
     "home": ROOT / "content/pages/home.md",
     "methods": ROOT / "content/pages/methods.md",
@@ -460,7 +580,7 @@ def bound(text: str, where: str, ledger: Ledger) -> bindings.Bound:
         guides.read_guide(text.replace("{version}", str(version)).encode(), where, VOCABULARY),
         {ledger.pin: ledger},
         links=bindings.read_links((ROOT / "content/links.yaml").read_bytes(), "content/links.yaml"),
-        tools={ledger.audit: {"cache-gate": ("decide", "main")}},
+        tools={ledger.audit: {"cache-gate": ("decide", "main"), "cache-receipt.schema.json": ()}},
         newest={} if version == "draft" else {ledger.audit: int(version)},
         floor=Decimal(0),
     )
@@ -491,6 +611,7 @@ def publication(
 ) -> site.Publication:
     """Return the sample, ready to be rendered."""
     opened, written = ledger(say, version)
+    first, first_written = ledger(say, 1)
     cells = bindings.bind_cells(
         opened,
         vocabulary=VOCABULARY,
@@ -503,7 +624,7 @@ def publication(
         empty,
         audit="shelf-cache",
         version=1,
-        file_digest=Digest.of(b"{}\n"),
+        file_digest=Digest.of(first_written),
         blocks={},
         at="2026-08-26T10:00:00Z",
     )
@@ -523,15 +644,22 @@ def publication(
             site.AuditPage(
                 ledger=opened,
                 cells=cells,
-                versions={1: b"{}\n", version: written},  # type: ignore[dict-item]
+                versions={1: first_written, version: written},  # type: ignore[dict-item]
+                others={1: first},
             )
         ],
         pages=pages(),
         contributors={
             "desk": site.Contributor(id="desk", name=say("Ada Reader"), role=say("Editor"), about=say("Reads."))
         },
-        tools={"cache-gate": site.Tool(name="cache-gate", audit="shelf-cache", file="cache_gate.py", body=TOOL)},
-        fixtures={("shelf-cache", "sample-log"): LOG},
+        tools={
+            site.tool_name(file): site.Tool(name=site.tool_name(file), audit="shelf-cache", file=file, body=content)
+            for file, content in (("cache-receipt.schema.json", SCHEMA), ("cache_gate.py", TOOL))
+        },
+        fixtures={
+            ("shelf-cache", "sample-log"): LOG,
+            **{("shelf-cache", f"starts/{key}/startup.log"): log for key, log in LOGS.items()},
+        },
         corrections=(
             site.Correction(
                 id="c1",

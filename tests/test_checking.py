@@ -116,7 +116,7 @@ def _site(*copies: tuple[str, bytes]) -> list[str]:
 
 def test_the_newest_receipt_is_a_copy_of_its_version():
     """The address that always gives the newest receipt gives the bytes under that receipt's own version."""
-    own, newest = "receipts/shelf/2/receipt.json", "receipts/shelf/receipt.json"
+    own, newest, draft = (f"receipts/shelf/{name}receipt.json" for name in ("2/", "", "draft/"))
     other = _BODY.replace(b"GiB", b"MiB")
 
     assert [] == _site((own, _BODY), (newest, _BODY))
@@ -128,3 +128,98 @@ def test_the_newest_receipt_is_a_copy_of_its_version():
         f"dist/{newest}: expected no receipt of that audit, found {Digest.of(_BODY)}\n"
         "    Download it again; where it is the same, what is published there is not what was built."
     ] == _site((newest, _BODY))
+    unnumbered = _sound(receipts.as_json(sample.receipt(version="draft")))
+    assert [] == _site((own, _BODY), (draft, unnumbered), (newest, _BODY))
+    assert [
+        f"dist/{newest}: expected {Digest.of(_BODY)}, as {own} is, found {Digest.of(unnumbered)}\n"
+        "    Download it again; where it is the same, what is published there is not what was built."
+    ] == _site((own, _BODY), (draft, unnumbered), (newest, unnumbered))
+    assert [] == _site((draft, unnumbered), (newest, unnumbered))
+
+
+_SITE = sample.built(sample.publication())
+_GUIDE, _PAGE = "guides/shelf-cache/index.html", "receipts/shelf-cache/index.html"
+
+
+def _forged(path: str, there: str, instead: str) -> list[str]:
+    """What is wrong with the sample's site once a page says something else, and manifest and digests agree with that."""
+    page = _SITE[path].decode()
+    assert there in page
+    files = {**_SITE, path: page.replace(there, instead, 1).encode()}
+    found = _site(*((name, body) for name, body in files.items() if name not in (checking.MANIFEST, checking.SUMS)))
+    return [problem for problem in found if "receipt.json: " not in problem]
+
+
+def test_a_site_as_it_was_built():
+    """Every marked value of a built site reads as its receipt has it."""
+    assert [] == _forged(_GUIDE, "</h1>", "</h1>")
+
+
+@pytest.mark.parametrize(
+    ("path", "there", "instead", "problem"),
+    [
+        pytest.param(
+            _GUIDE,
+            '#defaultMemory">1 GiB</a>',
+            '#defaultMemory">2 GiB</a>',
+            "defaultMemory: expected a text that reads as '1' (shelf-cache@2), found '2 GiB'",
+            id="a claim",
+        ),
+        pytest.param(
+            _GUIDE,
+            'data-receipt="shelf-cache@2" data-value="1024" class="num">1,024<',
+            'data-receipt="shelf-cache@2" data-value="1024" class="num">1,025<',
+            "memory/65536/size: expected '1,024 MiB' (shelf-cache@2), found '1,025'",
+            id="a cell",
+        ),
+        pytest.param(
+            _GUIDE,
+            'data-value="1024" class="num">1,024<',
+            'data-value="1025" class="num">1,024<',
+            "memory/65536/size: expected data-value '1024' (shelf-cache@2), found '1025'",
+            id="an exact value",
+        ),
+        pytest.param(
+            _PAGE,
+            "Growth over hours",
+            "Growth over days",
+            "signals/slow/sign: expected 'Growth over hours' (shelf-cache@2), found 'Growth over days'",
+            id="words",
+        ),
+        pytest.param(
+            _PAGE,
+            'data-address="counts/observations" data-receipt="shelf-cache@2">8<',
+            'data-address="counts/observations" data-receipt="shelf-cache@2">80<',
+            "counts/observations: expected '8' (shelf-cache@2), found '80'",
+            id="a count",
+        ),
+        pytest.param(
+            _PAGE,
+            'data-address="counts/observations" data-receipt="shelf-cache@2"',
+            'data-address="counts/nothing" data-receipt="shelf-cache@2"',
+            "counts/nothing: expected a value of shelf-cache@2, found none there",
+            id="an address",
+        ),
+        pytest.param(
+            _PAGE,
+            'data-address="counts/observations" data-receipt="shelf-cache@2"',
+            'data-address="counts/observations" data-receipt="shelf-cache@3"',
+            "counts/observations: expected a receipt of this site, found shelf-cache@3",
+            id="a receipt",
+        ),
+        pytest.param(
+            _PAGE,
+            'data-address="counts/observations" data-receipt="shelf-cache@2"',
+            'data-address="counts/observations"',
+            "counts/observations: expected a receipt of this site, found none named",
+            id="no receipt",
+        ),
+    ],
+)
+def test_a_forged_page(path, there, instead, problem):
+    """A page that says another value than its receipt is found by the value's address, whatever the digests say."""
+    forged = _forged(path, there, instead)
+    line = _SITE[path].decode().split(there)[0].count("\n") + 1
+
+    assert any(f": {problem}\n    Download the page again; " in found for found in forged), forged
+    assert any(found.startswith(f"dist/{path}:{line}: ") for found in forged), forged

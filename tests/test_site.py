@@ -20,9 +20,10 @@ import pytest
 from markupsafe import Markup
 from selectolax.lexbor import LexborHTMLParser
 
-from site_builder import site
+from site_builder import receipts, site
 from site_builder.errors import GuideError
-from site_builder.site import reading
+from site_builder.receipts import Ledger, Receipt
+from site_builder.site import downloads, reading
 from site_builder.site.links import Links
 from site_builder.site.publication import read_site
 from site_builder.values import Digest, Expression, number, word
@@ -76,14 +77,14 @@ def test_what_is_built():
         "guides/shelf-cache/index.html",
         "guides/shelf-log/index.html",
         "old/shelf/index.html",
-        "receipts/shelf-cache/1/receipt.json",
-        "receipts/shelf-cache/2/receipt.json",
+        *(
+            f"receipts/shelf-cache/{version}/{name}"
+            for version in (1, 2)
+            for name in ("receipt.json", "memory.csv", "releases.csv", "signals.csv", "rollback.csv", "rollback.md")
+        ),
         "receipts/shelf-cache/receipt.json",
-        "receipts/shelf-cache/memory.csv",
-        "receipts/shelf-cache/releases.csv",
-        "receipts/shelf-cache/signals.csv",
-        "receipts/shelf-cache/rollback.csv",
         "receipts/shelf-cache/index.html",
+        "tools/cache-receipt.schema.json",
         "tools/cache_gate.py",
         "index.html",
         "methods/index.html",
@@ -408,11 +409,232 @@ def test_example_settings_make_a_preview():
 
 
 def test_a_table_as_csv():
-    """A table can be had as CSV with its exact values, its units in the head."""
-    rows = list(csv.reader(io.StringIO(_built()["receipts/shelf-cache/memory.csv"].decode())))
+    """A table can be had as CSV with its exact values, its units in the head, its words without their markup."""
+    memory, signals = (
+        list(csv.reader(io.StringIO(_built()[f"receipts/shelf-cache/2/{name}.csv"].decode())))
+        for name in ("memory", "signals")
+    )
 
-    assert ["row", "pages [page]", "size [MiB]", "left [GiB]", "note"] == rows[0]
-    assert ["65536", "65536", "1024", "7", "the default"] == rows[3]
+    assert ["row", "pages [page]", "size [MiB]", "left [GiB]", "note"] == memory[0]
+    assert ["65536", "65536", "1024", "7", "the default"] == memory[3]
+    assert "The cache fills towards 1 GiB." == signals[1][2]
+    assert "Pages of 16384 bytes, as in the cache module." == signals[2][2]
+
+
+def _downloads(*cells: str) -> Mapping[str, bytes]:
+    """The downloads of the sample, its list of steps saying something else."""
+    changed = sample.body()
+    steps = next(result for result in changed["results"] if result["id"] == "rollback")
+    steps["rows"] = [{"id": f"s{number}", "text": cell} for number, cell in enumerate(cells)]
+    issued = receipts.as_json(sample.receipt())["issued"]
+    receipt = Receipt.model_validate({"audit": "shelf-cache", "body": changed, "issued": issued})
+    return dict(downloads.files(Ledger(receipt=receipt, digest=""), "https://audits.example/receipts/shelf-cache/"))
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("=1+1", "'=1+1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("+49 30", "'+49 30"),
+        ("-cmd|x", "'-cmd|x"),
+        ("-5", "-5"),
+        ("-0.25", "-0.25"),
+        ("\uff1d1", "'\uff1d1"),
+        ("a = b", "a = b"),
+        ('say "=x", then y', 'say "=x", then y'),
+        ("\x1b[J", "\\u{1b}[J"),
+        ("`=x` [2 GiB](receipt:defaultMemory)", "'=x 2 GiB"),
+    ],
+)
+def test_no_cell_is_a_formula(cell, said):
+    """What a spreadsheet would compute is a text to it, a negative number stays one, and nothing moves a terminal."""
+    rows = list(csv.reader(io.StringIO(_downloads(cell)["rollback.csv"].decode())))
+
+    assert [["row", "text"], ["s0", said]] == rows
+
+
+def test_a_list_with_boxes():
+    """A list can be had with an empty box for each step, and says which receipt it is from."""
+    made = _downloads("Set `pages` to *few*:\n[65,536 pages](receipt:defaultPages).", "Wait.")
+
+    assert (
+        "# Going back\n\nThe order in which to undo it.\n\n"
+        "1. [ ] Set `pages` to *few*: 65,536 pages.\n2. [ ] Wait.\n\n"
+        "From shelf-cache, version 2: https://audits.example/receipts/shelf-cache/#rollback\n"
+    ) == made["rollback.md"].decode()
+
+
+def _hrefs(page: str, selector: str) -> list[str]:
+    return [node.attributes["href"] or "" for node in LexborHTMLParser(page).css(f"{selector} a")]
+
+
+def test_what_an_exhibit_offers():
+    """A table offers its CSV, a list its boxes as well, a tool itself: of the very version that the guide stands on."""
+    guide = _built()["guides/shelf-cache/index.html"].decode()
+    offered = {link for link in _hrefs(guide, ".provenance") if link.endswith((".csv", ".md", ".py", ".json"))}
+
+    assert {f"../../receipts/shelf-cache/2/{name}.csv" for name in ("memory", "releases", "signals", "rollback")} | {
+        "../../receipts/shelf-cache/2/rollback.md",
+        "../../tools/cache_gate.py",
+        "../../tools/cache-receipt.schema.json",
+    } == offered
+    assert Digest.of(sample.SCHEMA) in _part(guide, '.exhibit-tool:has(a[href$=".json"]) .provenance').replace(" ", "")
+    assert sample.SCHEMA == _built()["tools/cache-receipt.schema.json"]
+
+
+def test_a_tree_shows_its_files():
+    """Each content of a tree's file stands there once, with the sources that have it; each of these has an anchor."""
+    page = _built()["receipts/shelf-cache/index.html"].decode()
+    table = LexborHTMLParser(page).css_first(".members table")
+    assert table is not None
+    rows = [re.sub(r"\s+", " ", row.text(separator=" ")).strip() for row in table.css("tbody tr")]
+
+    assert [
+        ("shelf/__init__.py", "640", "2.0.0 2.0.1"),
+        ("shelf/alloc/native.py", "641", "2.0.0"),
+        ("", "641", "2.0.1"),
+        ("shelf/registry.py", "640", "2.0.0 2.0.1"),
+    ] == [re.fullmatch(r"(\S*?) ?(\d+) sha256:\w{12} \w{52} (.*)", row).groups() for row in rows]  # type: ignore[union-attr]
+    assert "2.0.1" == _part(page, '[id="source:wheel@2.0.1/shelf/registry.py"]')
+    assert "3 files of the wheel; bytes and digest are those of its RECORD" in _part(page, '[id="source:wheel@2.0.0"]')
+    assert "../../receipts/shelf-cache/#source:wheel@2.0.0/shelf/registry.py" in _hrefs(
+        _built()["guides/shelf-cache/index.html"].decode(), ".prose p"
+    )
+
+
+def test_a_trail_is_read_in_its_order():
+    """What led to a place is a list of steps: file and line, what was met there, its value; a file is named once."""
+    page = _built()["receipts/shelf-cache/index.html"].decode()
+    trails = [
+        node.text(separator=" ") for node in LexborHTMLParser(page).css("#part\\:observations ~ details .trail li")
+    ]
+
+    assert [
+        "shelf/registry.py:12 entry native:Allocator",
+        ":3–4 import shelf.alloc.native",
+        "shelf/alloc/native.py:80–82 class shelf.alloc.native:Allocator",
+    ] == [re.sub(r"\s+", " ", trail).strip() for trail in trails]
+
+
+def test_observations_that_read_alike_are_one_row():
+    """Releases with the same value off the same lines stand together, each with its own anchor and its own line."""
+    page = _built()["receipts/shelf-cache/index.html"].decode()
+    row = LexborHTMLParser(page).css_first('tr:has([id="allocator@2.0.0"])')
+
+    assert row is not None
+    assert row.css_first('[id="allocator@2.0.1"]') is not None
+    assert [] == row.css('[id="pageSize@2.0.1"]')
+    assert "shelf/alloc/native.py, line 80" in row.text()
+    assert "the constant is computed when the module is loaded" in _part(page, 'tr:has([id="pageSize@2.0.1"])')
+
+
+def test_a_search_says_where_and_against_what():
+    """A search that found nothing says what it read, and where the same search does find something."""
+    page = _built()["receipts/shelf-cache/index.html"].decode()
+    row = _part(page, '[id="noRelease@2.0.0"]')
+    exhibit = _part(_built()["guides/shelf-cache/index.html"].decode(), "figure:has([data-address='noRelease@2.0.0'])")
+
+    for text in (row, exhibit):
+        assert "shelf/alloc/native.py, lines 80 to 131" in text
+        assert "1,641\u00a0bytes, 1 definition" in text.replace("1,641 bytes", "1,641\u00a0bytes")
+        assert "2 in wheel@2.0.0 , shelf/__init__.py, lines 9 to 30" in text
+        assert "2 steps led here" in text
+
+
+def test_tools_fixtures_and_trials_are_linked():
+    """A trial leads to its tool and its fixtures, these lead back, and a path with slashes is an anchor."""
+    page = _built()["receipts/shelf-cache/index.html"].decode()
+    guide = _built()["guides/shelf-cache/index.html"].decode()
+    anchor = "#fixture:starts/full/startup.log"
+
+    assert ["#tool:cache_gate.py", anchor] == _hrefs(page, '[id="startState@full"]')
+    assert {"#startState@full", "#startState@quiet"} <= set(_hrefs(page, '[id="tool:cache_gate.py"]'))
+    assert ["#startState@full"] == _hrefs(page, '[id="fixture:starts/full/startup.log"]')
+    assert "../../tools/cache_gate.py" in _hrefs(page, '[id="tool:cache_gate.py"]')
+    assert Digest.of(sample.TOOL)[:19] in _part(page, '[id="tool:cache_gate.py"]')
+    assert 3 == _hrefs(guide, "figure").count(f"../../receipts/shelf-cache/{anchor}")
+
+
+def test_a_tool_that_is_another_by_now():
+    """A receipt whose tool or fixture was changed since says so, and offers the file under no digest but its own."""
+    of = sample.publication()
+    tools = {name: replace(tool, body=tool.body + b"\n") for name, tool in of.tools.items()}
+    fixtures = {name: body + b"more\n" for name, body in of.fixtures.items()}
+    files = sample.built(replace(of, tools=tools, fixtures=fixtures))
+
+    assert "the file that is offered by now is another one" in _part(
+        files["receipts/shelf-cache/index.html"].decode(), '[id="tool:cache_gate.py"]'
+    )
+    guide = _text(files["guides/shelf-cache/index.html"].decode())
+    assert "shelf-cache, version 2 , has an earlier one" in guide.replace("version 2,", "version 2 ,")
+    assert 3 == guide.count("what is shown is a later file of that name")
+    assert "has an earlier one" not in _text(_built()["guides/shelf-cache/index.html"].decode())
+
+
+def test_a_fixture_of_any_bytes():
+    """A fixture is shown as far as a page can: escapes for what can't be seen, the beginning of what is long."""
+    page = _built()["guides/shelf-cache/index.html"].decode()
+    full, quiet = (
+        LexborHTMLParser(page).css_first(f'figure:has(a[href$="fixture:starts/{key}/startup.log"]) pre')
+        for key in ("full", "quiet")
+    )
+
+    assert full
+    assert quiet
+    assert (
+        r"\u{1b}[32mINFO\u{1b}[0m shelf: cache of \u{a0}65536 pages\u{d}" + "\n" + r"\u{0}\xff\xfe\u{202e}<end>" + "\n"
+    ) == full.text()
+    assert [r"\u{1b}", r"\u{1b}", r"\u{a0}", r"\u{d}", r"\u{0}\xff\xfe\u{202e}"] == [
+        node.text() for node in full.css("b.escape")
+    ]
+    assert 120 == quiet.text().count("\n")
+    assert "Shown: the first 120 of 1,001 lines." in _text(page)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2028]", page)
+
+
+def test_a_long_line_is_cut():
+    """A line that no page has room for is cut, and the page says so."""
+    made = reading.excerpt(b"x" * 5000 + b"\nshort")
+
+    assert ("x" * 400 + "…\nshort\n", 2, 2, True) == (made.html, made.shown, made.lines, made.cut)
+
+
+def _with_draft() -> site.Publication:
+    """The sample, with a draft beside its two numbered receipts, and a guide that stands on it."""
+    of, drafted = sample.publication(), sample.publication(version="draft")
+    (numbered,), (draft,) = of.audits, drafted.audits
+    assert isinstance(numbered, site.AuditPage)
+    assert isinstance(draft, site.AuditPage)
+    both = replace(
+        numbered,
+        versions={**numbered.versions, "draft": draft.versions["draft"]},
+        others={**numbered.others, "draft": draft.ledger},
+        draft_cells=draft.cells,
+    )
+    guides = [*list(of.guides)[:1], *list(drafted.guides)[1:]]
+    return replace(of, audits=[both], guides=guides, drafts=["shelf-cache"])
+
+
+def test_a_draft_beside_a_number():
+    """The newest receipt is the newest numbered one; a draft beside it has a page and an address of its own."""
+    files = sample.built(_with_draft())
+    numbered, draft = (files[f"receipts/shelf-cache/{path}"].decode() for path in ("index.html", "draft/index.html"))
+
+    assert files["receipts/shelf-cache/2/receipt.json"] == files["receipts/shelf-cache/receipt.json"]
+    assert '"version": "draft"' in files["receipts/shelf-cache/draft/receipt.json"].decode()
+    assert "Draft." not in _text(numbered)
+    assert (
+        "Draft. This receipt has no number yet and may change without notice. What is published is version 2"
+        in _text(draft)
+    )
+    assert "../../../receipts/shelf-cache/" in _hrefs(draft, ".notice")
+    assert "../../receipts/shelf-cache/draft/" in _hrefs(numbered, ".facts-table")
+    assert '<meta name="robots" content="noindex">' in draft
+    links = {slug: files[f"guides/{slug}/index.html"].decode() for slug in ("shelf-cache", "shelf-log")}
+    assert {"../../receipts/shelf-cache/#defaultMemory"} == set(_hrefs(links["shelf-cache"], ".deck"))
+    assert ["../../receipts/shelf-cache/draft/#defaultMemory"] == _hrefs(links["shelf-log"], ".prose > p")
+    assert b"draft" not in files["sitemap.xml"]
 
 
 def test_what_a_guide_tells_machines():

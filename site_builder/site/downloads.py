@@ -29,7 +29,7 @@ def files(ledger: Ledger, url: str) -> Iterator[tuple[str, bytes]]:
 
     `url` is the address of the receipt's page.
     """
-    words = _words(ledger)
+    words = words_of(ledger)
     for result in ledger.results.values():
         if result.rows:
             yield f"{result.id}.csv", _csv(result, words)
@@ -37,8 +37,8 @@ def files(ledger: Ledger, url: str) -> Iterator[tuple[str, bytes]]:
             yield f"{result.id}.md", _boxes(ledger, result, words, url)
 
 
-def _words(ledger: Ledger) -> Words:
-    """The cells that were written by hand, read as the Markdown that they are."""
+def words_of(ledger: Ledger) -> Words:
+    """Return the cells that were written by hand, by table, row and column, read as the Markdown that they are."""
     texts = {
         (result.id, str(row["id"]), column.id): str(row[column.id])
         for result in ledger.results.values()
