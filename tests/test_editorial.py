@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 
 from site_builder import editorial
+from site_builder.audits import FixtureFile
 from site_builder.inputs import AuditInputs, File
 from tests import demo
 
@@ -157,3 +158,79 @@ def test_the_desk():
     assert [f"{_DESK}:1: review: expected it, found nothing\n{_SCHEMA}"] == demo.problems(
         lambda: editorial.desk(_audit(desk=desk.replace("review: not reviewed\n", "")))
     )
+
+
+# Fixtures
+
+
+_LIST = "evidence/cache/fixtures.yaml"
+_LISTED = """\
+fixtures:
+  - {path: logs/b/full.log, statement: The cache is full.}
+  - {path: logs/a/empty.log, statement: It is empty.}
+"""
+_EVERY = "    Write `path` and `statement` for every file of a folder with fixtures, and for no other."
+
+
+def _fixtures(text: str | None = _LISTED, *paths: str) -> tuple[FixtureFile, ...]:
+    audit = _audit()
+    found = paths or ("logs/a/empty.log", "logs/b/full.log")
+    files = {path: File(where=f"evidence/cache/fixtures/{path}", body=path.encode()) for path in sorted(found)}
+    listed = None if text is None else File(where=_LIST, body=text.encode())
+    return editorial.fixtures(replace(audit, fixtures={**audit.fixtures, **files}, fixture_list=listed))
+
+
+def test_fixtures():
+    """Fixtures come in the order of their list, with what each is for; a file that is a source is none."""
+    assert [
+        ("logs/b/full.log", "The cache is full.", b"logs/b/full.log"),
+        ("logs/a/empty.log", "It is empty.", b"logs/a/empty.log"),
+    ] == [(one.path, one.statement, one.body) for one in _fixtures()]
+    assert () == _fixtures(None)
+
+
+@pytest.mark.parametrize(
+    ("text", "paths", "said"),
+    [
+        (_LISTED, ("logs/b/full.log",), ["expected a file fixtures/logs/a/empty.log, found none"]),
+        (_LISTED, ("logs/a/empty.log", "logs/b/full.log", "logs/b/more.log"), ["expected an entry for fixtures/logs/b/more.log, found none"]),
+        (_LISTED, ("logs/a/empty.log", "logs/b/full.log", "logs/c/d/more.log"), ["expected an entry for fixtures/logs/c/d/more.log, found none"]),
+        (_LISTED + "  - {path: logs/a/empty.log, statement: Twice.}\n", (), ["expected each file once, found logs/a/empty.log twice"]),
+        (_LISTED + "  - {path: first.log, statement: First.}\n", ("logs/a/empty.log", "logs/b/full.log", "first.log"), ["expected an entry for fixtures/limits.py, found none"]),
+        (
+            _LISTED.replace("b/full", "c/full"),
+            (),
+            ["expected a file fixtures/logs/c/full.log, found none", "expected an entry for fixtures/logs/b/full.log, found none"],
+        ),
+    ],
+)  # fmt: skip
+def test_a_list_that_is_not_that_of_the_files(text, paths, said):
+    """Each file of a folder with fixtures is listed once, and each that is listed is there."""
+    assert [f"{_LIST}: {one}\n{_EVERY}" for one in said] == demo.problems(lambda: _fixtures(text, *paths))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("logs/b/full.log", "../audit.py", "2: fixtures.0.path: String should match pattern"),
+        ("logs/b/full.log", "/etc/hostname", "2: fixtures.0.path: String should match pattern"),
+        ("logs/b/full.log", "logs//full.log", "2: fixtures.0.path: String should match pattern"),
+        ("logs/b/full.log", '"logs/b c/full.log"', "2: fixtures.0.path: String should match pattern"),
+        ("The cache is full.", '""', "2: fixtures.0.statement: String should have at least 1 character"),
+        (", statement: The cache is full.", "", "2: fixtures.0.statement: expected it, found nothing"),
+        ("statement: The cache", "type: observed, statement: The cache", "2: fixtures.0.type: expected a known key, found this one"),
+    ],
+)  # fmt: skip
+def test_a_fixture_that_is_none(old, new, said):
+    """A fixture is a file below `fixtures/` and a sentence; that it is synthetic is not for the list to say."""
+    found = demo.problems(lambda: _fixtures(_LISTED.replace(old, new)))
+
+    assert 1 == len(found)
+    assert found[0].startswith(f"{_LIST}:{said}"), found
+
+
+def test_a_list_without_fixtures():
+    """Empty is wrong: an audit without fixtures has no list."""
+    assert [
+        f"{_LIST}:1: fixtures: Tuple should have at least 1 item after validation, not 0\n{_SCHEMA}"
+    ] == demo.problems(lambda: _fixtures("fixtures: []\n"))

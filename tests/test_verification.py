@@ -17,8 +17,10 @@ from site_builder.errors import EvidenceError, GuideError, ReceiptError, SourceE
 from site_builder.figures import Vocabulary
 from site_builder.inputs import Inputs
 from site_builder.sources import Lock
+from site_builder.units import Keys, Unit
 from site_builder.verification import Rules
-from tests import demo
+from tests import demo, groves, simulators
+from tests.simulators import Shelf
 
 _RULES = Rules(vocabulary=Vocabulary(), floor=Decimal("0.8"))
 _LOCK_IS = "    The lock is written by `fetch` alone: restore it, or fetch again."
@@ -239,3 +241,32 @@ def test_more_differences_than_are_told():
     body = receipts.written(receipt.model_copy(update={"issued": issued}))
 
     assert 20 == len(demo.problems(lambda: _verified(_inputs(receipt=body))))
+
+
+# Trees
+
+
+def _stands(made: Inputs, unit: Unit) -> bool:
+    return "bind" in Keys(made).carried({"audit bind": unit}, lambda _path: None).audits
+
+
+def test_a_tree_that_was_verified_before():
+    """What an earlier build verified stands while every file of its trees is at hand or gone as it was then."""
+    store, lock = groves.stocked()
+    receipt = groves.receipt(groves.inputs(store, lock))
+    made = groves.inputs(store, lock, receipt=receipt)
+    without = Shelf()
+    digest = simulators.digest_of(groves.PACKAGE["shelf/marks.py"].encode())
+    without.bodies = {name: body for name, body in store.bodies.items() if name != digest}
+    gone = groves.inputs(without, lock, receipt=receipt)
+
+    def unit_of(inputs: Inputs) -> Unit:
+        return verification.audit_units(_verified(inputs), Keys(inputs))["bind"]
+
+    whole, recorded = unit_of(made), unit_of(gone)
+    assert digest in whole.on
+    assert digest in recorded.on
+    assert (True, False) == (_stands(made, whole), _stands(gone, whole))
+    assert (False, True) == (_stands(made, recorded), _stands(gone, recorded))
+    without.bodies[digest] = b"damaged"
+    assert (False, False) == (_stands(gone, whole), _stands(gone, recorded))
