@@ -159,8 +159,9 @@ def test_a_path_of_a_machine_is_seen(folder):
 
 
 def test_no_large_file():
-    """No tracked file is larger than a megabyte: upstream bytes belong in the store."""
-    assert [] == [name for name, body in _tracked().items() if len(body) > _LARGEST]
+    """No tracked file is larger than a megabyte: upstream bytes belong in the store. A receipt is held by the gates."""
+    receipt = re.compile(r"evidence/[^/]+/receipts/(?:draft|\d+)\.json")
+    assert [] == [name for name, body in _tracked().items() if len(body) > _LARGEST and not receipt.fullmatch(name)]
 
 
 def test_no_lock_file_that_names_an_index():
