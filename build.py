@@ -435,6 +435,8 @@ def issue(project: Project, said: _Said, audit: str) -> None:
 def publish(project: Project, said: _Said, audit: str) -> None:
     """Give an audit's draft its number and its line in the log, and move the pins of guides that still read the same.
 
+    A guide of which a value or the words changed keeps its pin: a person must reread it (exit 4).
+
     In this order, each step safe to repeat: the numbered receipt, the line, the pins, the draft's removal. Run again,
     it finishes what was interrupted.
     """
@@ -469,11 +471,17 @@ def publish(project: Project, said: _Said, audit: str) -> None:
         ledger = receipts.opened(number.body, where)
         for slug, bound in guides.items():
             file = inputs.guides[slug]
-            if moved := bound.moved(ledger):
+            moved, reworded = bound.moved(ledger), bound.reworded(ledger)
+            if moved or reworded:
+                pin = next(pin for pin, mine in bound.ledgers.items() if mine.audit == audit)
                 said.lines += [f"{file.where}:{claim.line}: still pins {claim.pin}: {claim.text}" for claim, _ in moved]
+                said.lines += [f"{file.where}: still pins {pin}: the text of {name} is another" for name in reworded]
+                said.codes.append(4)
                 continue
             writer.write(file.where, issuing.repinned(bound.guide, file.body, audit, number.version))
-            said.lines.append(f"{file.where}: its pin is now {audit}@{number.version}; no bound value changed")
+            said.lines.append(
+                f"{file.where}: its pin is now {audit}@{number.version}; no bound value and no word of it changed"
+            )
         writer.remove(f"evidence/{audit}/receipts/draft.json")
         said.facts |= {"receipt": f"{audit}@{number.version}", "fileDigest": Digest.of(number.body)}
 

@@ -5,6 +5,7 @@ Reading Markdown is `guides`' work and the look of an exhibit `site`'s.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -34,6 +35,7 @@ from site_builder.guides import (
     Segment,
     read_cells,
 )
+from site_builder.lineage import words
 from site_builder.receipts import Cell, Ledger, Result, SourceRow, UnknownAddress, nearest
 from site_builder.records import Record, loaded, validated
 from site_builder.values import plain, shown
@@ -147,6 +149,37 @@ class Bound:
             and ((there := ledger.cells.get(claim.cell.address)) is None or not _same(claim.cell, there))
         )
 
+    def reworded(self, ledger: Ledger) -> tuple[str, ...]:
+        """Return what another version of a receipt words otherwise, of what the guide says or shows of it.
+
+        The question, the decision and the limits always count: the guide stands on them, shown or not.
+        """
+        own = next((mine for mine in self.ledgers.values() if mine.audit == ledger.audit), None)
+        if own is None:
+            return ()
+        said = {_named(claim.cell.address) for claim in self.claims if claim.cell.audit == ledger.audit}
+        shown = {exhibit.address for exhibit in self.exhibits if exhibit.audit == ledger.audit}
+        concerned = said | shown | {_named(address) for address in shown}
+        every = any(exhibit.kind == "section" for exhibit in self.exhibits if exhibit.audit == ledger.audit)
+        before, after = _all_words(own), _all_words(ledger)
+        return tuple(
+            name
+            for name in dict.fromkeys([*before, *after])
+            if before.get(name) != after.get(name) and (every or name.startswith("the ") or _named(name) in concerned)
+        )
+
+
+def _named(address: str) -> str:
+    """The id that an address or a name of words begins with; a fixture and a tool have theirs behind that word."""
+    kind, space, name = address.partition(" ")
+    return name if space else re.split("[/@]", kind, maxsplit=1)[0]
+
+
+def _all_words(ledger: Ledger) -> Mapping[str, str]:
+    """What a receipt says in words, the cells of its editorial tables among them."""
+    cells = {cell.address: str(cell.value.text) for cell in ledger.cells.values() if cell.standing == "editorial"}
+    return {**words(ledger), **cells}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BoundCells:
@@ -206,7 +239,7 @@ def bind(
     """Return the guide with all its bindings met.
 
     `ledgers` are receipts by pin, `newest` the newest published version by audit, `unchanged` the pins to older ones
-    whose bound values the newest gives alike, `floor` the least coverage from 0 to 1.
+    whose bound values and words the newest gives alike, `floor` the least coverage from 0 to 1.
 
     Raises:
         GuideError: with everything that is wrong in the guide, in the order of its lines.
@@ -677,7 +710,7 @@ def _pin_problems(
         elif version != "draft" and latest is not None and int(version) < latest and pin not in unchanged:
             yield Problem(
                 where=where,
-                problem=f"the guide stands on {pin}; {audit}@{latest} is published and gives values otherwise",
+                problem=f"the guide stands on {pin}; {audit}@{latest} is published and says otherwise what it says",
                 remedy=f"Read build.py diff {audit} {version} {latest}, then pin {audit}@{latest}.",
             )
 

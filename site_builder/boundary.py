@@ -1,7 +1,8 @@
 """The boundary: what may not happen while an audit runs, refused by the interpreter and counted.
 
-An audit hook sees what this process asks of the system: sockets, processes, native libraries, devices, imports. It
-does not see native code or a child process; there is no child, since starting one is refused.
+An audit hook sees what this process asks of the system: sockets, processes, native libraries, devices, files, imports. It
+does not see native code or a child process; there is no child, since starting one is refused. That a script can't reach
+the hook, the interpreter or another thread is `scripts`' work.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from importlib.machinery import all_suffixes
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -19,7 +21,7 @@ REFUSED: Final[Sequence[str]] = (
     "start a process",
     "load a native library beyond the parsers",
     "open a GPU device",
-    "write a file",
+    "write a file, or read one that is no module of Python",
     "import an audited package",
 )
 """What is refused while an audit runs, as receipts state it."""
@@ -60,6 +62,10 @@ _DEVICES = ("/dev/nvidia", "/dev/dri", "/dev/kfd")
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _OF_PYTHON = frozenset({"lib-dynload", "DLLs"})
 """Where Python keeps the native parts of its own library."""
+
+
+_MODULES = tuple(all_suffixes())
+"""How files end that an import reads."""
 
 
 class _Within(threading.local):
@@ -142,4 +148,4 @@ def _opened(path: object, mode: object, flags: object, audited: frozenset[str]) 
         # Not every way to import a module says so, but each has to read it.
         if part in _INSTALLED and parts[place + 1].partition(".")[0] in audited:
             return f"imported the audited package {parts[place + 1]}"
-    return None
+    return None if name.endswith(_MODULES) else "read a file that is no module of Python"

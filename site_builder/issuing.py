@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from site_builder import editorial, receipts, verification
+from site_builder import editorial, publications, receipts, verification
 from site_builder.bindings import Bound
 from site_builder.errors import ReceiptError
 from site_builder.guides import Guide
-from site_builder.inputs import AuditInputs, Inputs
+from site_builder.inputs import AuditInputs, File, Inputs
 from site_builder.publications import Log
 from site_builder.receipts import Issued, Receipt
 from site_builder.values import Digest
@@ -32,13 +32,14 @@ def draft(inputs: Inputs, audit: AuditInputs) -> Receipt:
     before = verification.newest(audit)
     recorded = verification.recorded_in(receipts.opened(before[1].body, before[1].where).receipt) if before else {}
     body = verification.computed(audit, held, recorded)
-    numbers = [version for version in audit.receipts if version != "draft"]
+    published = publications.read(inputs.log.body, inputs.log.where).of(audit.name)
     desk = editorial.desk(audit)
     issued = Issued(
         version="draft",
         as_of=max(entry.retrieved_at for entry in held.lock.entries),
         operation_id="",
-        predecessor=Digest(audit.receipts[max(numbers)].digest) if numbers else "none",
+        # A number that no line of the log names was never published, and nothing follows it.
+        predecessor=Digest(published[-1].file_digest) if published else "none",
         builder=inputs.builder,
         parsers={name: inputs.versions[name] for name in _PARSERS if name in inputs.versions},
         overlap=desk.overlap,
@@ -63,7 +64,7 @@ def numbered(audit: AuditInputs, log: Log) -> Numbered:
     """Return the draft under the number that follows what the log names.
 
     Raises:
-        ReceiptError: there is no draft, or it does not follow the newest published receipt.
+        ReceiptError: there is no draft, it says what the newest published receipt says, or it does not follow that one.
     """
     file = audit.receipts.get("draft")
     if file is None:
@@ -79,6 +80,12 @@ def numbered(audit: AuditInputs, log: Log) -> Numbered:
     issued = receipt.issued.model_copy(update={"version": version})
     body = receipts.written(_identified(receipt.model_copy(update={"issued": issued})))
     if before == published[-1]:
+        if _says_the_same(receipt, audit.receipts.get(version - 1)):
+            raise ReceiptError.at(
+                file.where,
+                f"expected something to publish, found a draft that says what {audit.name}@{version - 1} says",
+                f"Remove the draft: {audit.name}@{version - 1} stands.",
+            )
         return Numbered(version=version, body=body, logged=False)
     if version == len(published) - 1 and Digest.of(body) == published[-1]:
         return Numbered(version=version, body=body, logged=True)
@@ -87,6 +94,18 @@ def numbered(audit: AuditInputs, log: Log) -> Numbered:
         f"expected the predecessor {published[-1]}, found {before}",
         f"Run `python build.py issue {audit.name}` again: another receipt was published since.",
     )
+
+
+def _says_the_same(draft: Receipt, file: File | None) -> bool:
+    """Whether body and desk are those of the published receipt; by what and when it was made is not what it says."""
+    if file is None:
+        return False
+    before = receipts.opened(file.body, file.where).receipt
+    made = {name: getattr(draft.issued, name) for name in _MADE}
+    return before.model_copy(update={"issued": before.issued.model_copy(update=made)}) == draft
+
+
+_MADE = ("version", "as_of", "operation_id", "predecessor", "builder", "parsers")
 
 
 def without_unlogged(audit: AuditInputs, number: Numbered) -> AuditInputs:

@@ -162,15 +162,22 @@ def differences(before: Ledger, after: Ledger) -> Iterator[tuple[str, str, str]]
     for name, one, other in (
         ("", _said(before), _said(after)),
         ("source ", _digests(before), _digests(after)),
-        ("text of ", dict(_words(before)), dict(_words(after))),
+        ("text of ", words(before), words(after)),
     ):
         for key in dict.fromkeys([*one, *other]):
             if one.get(key) != other.get(key):
                 yield name + key, one.get(key, "nothing"), other.get(key, "nothing")
 
 
+def words(ledger: Ledger) -> Mapping[str, str]:
+    """Return what a receipt says beside its values, by what it is said of; of each member of a list, once.
+
+    What is said of the whole has a name that begins with `the `; all others begin with an id.
+    """
+    return dict(_words(ledger))
+
+
 def _words(ledger: Ledger) -> Iterator[tuple[str, str]]:
-    """Yield what a receipt says beside its values; what is said of each member of a list, once."""
     body = ledger.receipt.body
     yield "the question", body.question
     yield "the decision's state", body.decision.state

@@ -23,6 +23,14 @@ from site_builder.values import Digest
 _NONE = "none"
 _RESTORE = "Restore the file from version control: it is only ever added to."
 
+_INTERRUPTED = (
+    "If its publication was interrupted, publish again. If that ends here as well, the draft is another by now: restore the "
+    "log if it had the line, else remove this file, which was never published."
+)
+_NEVER_PUBLISHED = (
+    "Restore the log if it had the line; if not, this was never published: remove the file, issue and publish."
+)
+
 
 class _Line(Record):
     audit: Annotated[str, Field(pattern=r"^[a-z0-9][A-Za-z0-9.@_-]*$")]
@@ -144,7 +152,7 @@ def check(log: Log, receipts: Mapping[str, Mapping[Version, File]]) -> Iterator[
                 yield Problem(
                     where=receipt.where,
                     problem=f"expected its line in {log.where}, found none",
-                    remedy="Publish the audit again to finish an interrupted publication, or restore the log.",
+                    remedy=_INTERRUPTED if "draft" in versions else _NEVER_PUBLISHED,
                 )
             elif receipt.digest == digests[audit, version]:
                 yield from _unlinked(receipt, digests.get((audit, version - 1), _NONE))

@@ -13,18 +13,34 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, Field, JsonValue, model_validator
+from pydantic import BaseModel, Field, JsonValue, WithJsonSchema, model_validator
 
 from site_builder import records, strict
 from site_builder.errors import ReceiptError
 from site_builder.records import Record
 from site_builder.sources import Artifact, DigestText, Integrity, Mutability, Role, Standing, TreeMembers
-from site_builder.values import Digest, Expression, Kind, Value, decoded, evaluate, leaves, words
+from site_builder.values import OPERATIONS, Digest, Expression, Kind, Value, decoded, evaluate, leaves, words
 
 ID = re.compile(r"[a-z0-9][A-Za-z0-9.@_-]*")
 Id = Annotated[str, Field(pattern=r"^[a-z0-9][A-Za-z0-9.@_-]*$")]
 FixturePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]*(/[A-Za-z0-9][A-Za-z0-9._@-]*)*$")]
 Text: TypeAlias = str | tuple[str, ...]
+
+
+_EXPRESSION_SCHEMA: Mapping[str, Any] = {
+    "description": "An address, a column of the same row, a unit, 0 or 1; or an operation and its operands, each such a one.",
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "array",
+            "minItems": 2,
+            "prefixItems": [{"enum": sorted(OPERATIONS)}],
+            "items": {"type": ["string", "array"]},
+        },
+        {"type": "null"},
+    ],
+}
+JsonExpression = Annotated[JsonValue, WithJsonSchema(dict(_EXPRESSION_SCHEMA))]
 
 
 class _Typed(Record):
@@ -124,7 +140,7 @@ class Column(Record):
     title: str
     kind: Kind | None = None
     unit: str | None = None
-    expression: JsonValue = None
+    expression: JsonExpression = None
     phrases: Mapping[str, tuple[str, ...]] | None = None
 
 
@@ -141,10 +157,10 @@ class Result(Record):
     value_kind: Kind | None = None
     unit: str | None = None
     phrases: Mapping[str, tuple[str, ...]] | None = None
-    expression: JsonValue = None
+    expression: JsonExpression = None
     columns: tuple[Column, ...] = ()
     rows: tuple[Mapping[str, Text], ...] = ()
-    expressions: Mapping[str, JsonValue] | None = None
+    expressions: Mapping[str, JsonExpression] | None = None
     """By `row/column`, the expressions of cells that do not share their column's."""
     ordered: bool | None = None
 
@@ -205,7 +221,7 @@ class Invariant(Record):
 
     id: Id
     statement: str
-    expression: JsonValue
+    expression: JsonExpression
     expected: str
     actual: str
     broken_by: tuple[str, ...]

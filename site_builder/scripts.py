@@ -1,41 +1,83 @@
-"""Scripts: what an audit's script may say where it computes, seen from its source before any of it counts.
+"""Scripts: what an audit's script may say, seen from its source before any of it counts.
 
-A result or an invariant names its inputs as parameters and leaves a trace of what it does with them. Whatever would bring
-in something else, or decide without a trace, is refused here; what remains is run with nothing around it.
+The script as a whole, and what it observes with, has a few of Python's names around it and no way to the others. A result
+or an invariant names its inputs as parameters and leaves a trace of what it does with them. Whatever would bring in
+something else, or decide without a trace, is refused here; what remains is run with nothing around it.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import dis
+import importlib
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from types import CodeType, FunctionType
-from typing import Any, Final
+from types import CodeType, FunctionType, MappingProxyType, SimpleNamespace
+from typing import Any, Final, TypeAlias
 
 from site_builder.errors import AuditError, Problem
 
-_IMPORTABLE: Final = frozenset(
+_OFFERED: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
-        "__future__",
-        "collections",
-        "collections.abc",
-        "dataclasses",
-        "decimal",
-        "enum",
-        "functools",
-        "itertools",
-        "json",
-        "operator",
-        "re",
-        "string",
-        "textwrap",
-        "typing",
+        name: frozenset(words.split())
+        for name, words in {
+            "__future__": "annotations",
+            "collections": "Counter OrderedDict defaultdict deque",
+            "collections.abc": "Callable Collection Iterable Iterator Mapping Sequence Set",
+            "decimal": "Decimal",
+            "functools": "cache partial reduce",
+            "itertools": "accumulate chain combinations groupby islice pairwise permutations product repeat takewhile "
+            "dropwhile zip_longest",
+            "json": "dumps loads",
+            "operator": "add and_ contains eq floordiv ge getitem gt itemgetter le lt mod mul ne neg not_ or_ sub truediv",
+            "re": "A ASCII DOTALL I IGNORECASE M MULTILINE Match Pattern S VERBOSE X compile error escape findall finditer "
+            "fullmatch match search split sub subn",
+            "string": "ascii_letters ascii_lowercase ascii_uppercase digits hexdigits punctuation whitespace",
+            "textwrap": "dedent indent",
+            "typing": "Any Final Literal TYPE_CHECKING TypeAlias cast",
+            "site_builder.audits": "Audit choose count every holds least most row some table total",
+            "site_builder.readers": "NotOneError ReadingError UnknownError",
+            "site_builder.readers.tree": "Attribute Class Decorator External Found Function RaisesError World",
+        }.items()
     }
 )
-"""What shapes what was read, and does nothing else: no clock, no chance, no system."""
+"""What shapes what was read, and does nothing else: no clock, no chance, no system.
 
-_OUR_OWN: Final = ("site_builder.audits", "site_builder.readers", "site_builder.readers.tree")
+Names and not modules: a module holds what it imported itself. What looks an attribute up by its name is left out, and so
+is what makes an answer of a reader: a script has those from readers alone.
+"""
+
+_BUILTINS: Final = frozenset(
+    {
+        *("abs", "all", "any", "bool", "bytes", "chr", "dict", "divmod", "enumerate", "filter", "frozenset", "int"),
+        *(
+            "isinstance",
+            "iter",
+            "len",
+            "list",
+            "map",
+            "max",
+            "min",
+            "next",
+            "ord",
+            "range",
+            "repr",
+            "reversed",
+            "round",
+        ),
+        *("set", "slice", "sorted", "str", "sum", "tuple", "zip"),
+        *("ArithmeticError", "AssertionError", "AttributeError", "Exception", "IndexError", "KeyError", "LookupError"),
+        *("NotImplementedError", "RuntimeError", "StopIteration", "TypeError", "UnicodeError", "ValueError"),
+    }
+)
+"""What of Python's own names an audit's functions may use."""
+
+_OF_FRAMES: Final = re.compile(
+    r"(?:gi|cr|ag)_(?:frame|code|await|yieldfrom|origin)|tb_\w+|co_\w+|f_(?:back|builtins|code|globals|locals|trace)"
+)
+"""Attributes through which running code is looked into; those with two underscores are refused as such."""
 
 _TAKES_KEYS: Final = frozenset({"cell", "column", "to", "of"})
 _ATTRIBUTES: Final = _TAKES_KEYS | {"items", "keys", "values"}
@@ -81,7 +123,7 @@ def read(body: bytes, where: str) -> Script:
     """Return the script that these bytes are.
 
     Raises:
-        AuditError: they are not Python, or it imports what does more than shape what was read.
+        AuditError: they are not Python, or it names what does more than shape what was read.
     """
     try:
         tree = ast.parse(body)
@@ -89,30 +131,83 @@ def read(body: bytes, where: str) -> Script:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 1
         raise AuditError.at(f"{where}:{line}", f"expected Python, found {error}", "Mend the script.") from None
-    if problems := tuple(_imports(tree, where)):
-        raise AuditError(*problems)
+    found = {**dict(_imports(tree)), **dict(_beyond(code)), **dict(_private(tree))}
+    if found:
+        raise AuditError(
+            *(
+                Problem(where=f"{where}:{line}", problem=f"expected {expected}, found {what}", remedy=_READ_IT)
+                for (line, what), expected in sorted(found.items())
+            )
+        )
     return Script(where=where, tree=tree, code=code)
 
 
-def _imports(tree: ast.Module, where: str) -> Iterator[Problem]:
+_Found: TypeAlias = tuple[tuple[int, str], str]
+"""A line and what stands there; and what was expected in its place."""
+
+_READ_IT: Final = "Cite what it would bring in as a source, and read it with a reader."
+
+
+def _imports(tree: ast.Module) -> Iterator[_Found]:
+    own = ", ".join(name for name in _OFFERED if name.startswith("site_builder"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            named = [alias.name for alias in node.names]
+            named = [alias.name for alias in node.names if alias.name not in _OFFERED or alias.name.startswith("site_")]
         elif isinstance(node, ast.ImportFrom):
-            named = [f"{'.' * node.level}{node.module or ''}"]
-            if named[0] in _OUR_OWN and not any(alias.name.startswith(("_", "*")) for alias in node.names):
-                continue
+            module = f"{'.' * node.level}{node.module or ''}"
+            offered = _OFFERED.get(module, frozenset())
+            beyond = [alias.name for alias in node.names if alias.name not in offered]
+            named = [f"{name} of {module}" for name in beyond] if module in _OFFERED else [module]
         else:
             continue
-        yield from (
-            Problem(
-                where=f"{where}:{node.lineno}",
-                problem=f"expected imports that read and shape alone ({', '.join(_OUR_OWN)}, re and their like), found {name}",
-                remedy="Cite what it would bring in as a source, and read it with a reader.",
-            )
-            for name in named
-            if name not in _IMPORTABLE
-        )
+        for name in named:
+            yield (node.lineno, name), f"imports that read and shape alone ({own}, re and their like)"
+
+
+def _private(tree: ast.Module) -> Iterator[_Found]:
+    """Names of Python's own machinery, and attributes that are somebody's own: an author needs neither."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            yield (node.lineno, f"the class {node.name}"), "functions alone"
+        if isinstance(node, ast.Constant):
+            continue
+        for part, value in ast.iter_fields(node):
+            for name in value if isinstance(value, list) else [value]:
+                attribute = part in ("attr", "kwd_attrs")
+                if isinstance(name, str) and name not in _OF_SCRIPTS and _is_private(name, attribute):
+                    line = getattr(node, "lineno", 1)
+                    yield (line, f".{name}" if attribute else name), "names of its own, and attributes that are public"
+
+
+_OF_SCRIPTS: Final = frozenset({"__doc__", "__name__", "__future__"})
+
+
+def _is_private(name: str, attribute: bool) -> bool:
+    return name.startswith("__") or (attribute and (name.startswith("_") or bool(_OF_FRAMES.fullmatch(name))))
+
+
+def _beyond(code: CodeType) -> Iterator[_Found]:
+    """Those of Python's names that an audit does not have."""
+    own = {str(step.argval) for step in dis.get_instructions(code) if step.opname == "STORE_NAME"}
+    for name, line in _globals(code):
+        if name in vars(builtins) and name not in _BUILTINS | own | _OF_SCRIPTS:
+            yield (line, name), "what shapes what was read"
+
+
+def surroundings() -> dict[str, Any]:
+    """Return what a script finds around it in place of Python's own names; each script has one to itself."""
+    offered = {name: SimpleNamespace(**_offered(name)) for name in _OFFERED}
+    offered["collections"].abc = offered["collections.abc"]
+
+    def imported(name: str, _globals: object = None, _locals: object = None, names: object = (), *_: object) -> Any:
+        return offered[name if names else name.partition(".")[0]]
+
+    return {name: getattr(builtins, name) for name in sorted(_BUILTINS)} | {"__import__": imported}
+
+
+def _offered(module: str) -> Mapping[str, Any]:
+    loaded = importlib.import_module(module)
+    return {name: getattr(loaded, name) for name in sorted(_OFFERED[module])}
 
 
 def computing(

@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from site_builder.errors import Problem, SourceError
-from site_builder.readers import ReadingError, Seen, structured, text
+from site_builder.readers import ReadingError, Seen, digest_of, structured, text
 from site_builder.sources import LockEntry, Source, is_inside, read_record
 from site_builder.values import Digest
 
@@ -72,6 +72,10 @@ class Snapshot:
         if folder is None:
             raise ReadingError(f"expected a tree, found {self.source.id}, which is a file by itself")
         return Tree(self.members.get, tree_files(self.body, folder).__contains__)
+
+    def lists(self, path: str) -> Seen:
+        """Return whether the RECORD lists a file, as it was seen there."""
+        return Seen(value=self.tree.exists(path), at={"pointer": ""}, region=digest_of(self.body))
 
     @property
     def python(self) -> Module:

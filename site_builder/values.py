@@ -291,6 +291,11 @@ def holds(listed: Value, member: Value) -> Value:
     return _applied("holds", [operand(listed), operand(member)])
 
 
+def chosen(value: Value, chooser: Value) -> Value:
+    """Return the value of the row or member that the chooser names, with the chooser in its lineage."""
+    return _applied("at", [value, chooser])
+
+
 def _gathered(values: Sequence[Any]) -> list[Value]:
     """Take the operands one by one or as one iterable of them, a table's column say."""
     flat = values if len(values) != 1 or isinstance(values[0], Value) else list(values[0])
@@ -527,6 +532,23 @@ def _holds(operands: Sequence[Value]) -> _Outcome:
     return "truth", "", member.text in listed.text
 
 
+def _at(operands: Sequence[Value]) -> _Outcome:
+    """A value stands under a key; what names that key is part of how it was come by."""
+    value, chooser = operands
+    if not isinstance(value.expression, str) or key_of(value.expression) != chooser.text:
+        raise ValueRefused(f"expected the value that stands under {chooser.text!r}, found {value.expression!r}")
+    return value.kind, value.unit, value.raw
+
+
+def key_of(address: str) -> str:
+    """Return the key under which an address has its value: a row's id, or what stands behind the `@`."""
+    _, listed, rest = address.partition("/")
+    if not listed:
+        return address.partition("@")[2]
+    row, cell, _ = rest.rpartition("/")
+    return row if cell else rest
+
+
 def _floor(left: Decimal, right: Decimal) -> Decimal:
     """Floor division as Python's integers know it; the decimal module truncates toward zero instead."""
     quotient = left // right
@@ -556,6 +578,7 @@ _OPERATIONS: Final[Mapping[str, Callable[[Sequence[Value]], _Outcome]]] = {
     "sum": _sum,
     "count": _count,
     "holds": _holds,
+    "at": _at,
 }
 OPERATIONS: Final[frozenset[str]] = frozenset(_OPERATIONS)
 _TAKES_ANY: Final = frozenset({"min", "max", "and", "or", "sum", "count"})
@@ -578,7 +601,7 @@ def evaluate(expression: Expression, leaf: Callable[[str], Value]) -> Value:
             return number(expression, "1", expression)
         if _dimension(expression) is not None:
             return _unit_leaf(expression)
-        return leaf(expression)
+        return leaf(expression).named(expression)
     operation = expression[0] if expression else ""
     if not isinstance(operation, str) or operation not in _OPERATIONS or len(expression) < 2:
         raise ValueRefused(f"{operation!r} is no operation")

@@ -597,7 +597,9 @@ class _Editing:
         }
         bound = self._bound(guide, floor, frozenset(old))
         unchanged = frozenset(
-            pin for pin, latest in old.items() if latest in self._ledgers and not bound.moved(self._ledgers[latest])
+            pin
+            for pin, latest in old.items()
+            if (ledger := self._ledgers.get(latest)) and not (bound.moved(ledger) or bound.reworded(ledger))
         )
         return bound if unchanged == frozenset(old) else self._bound(guide, floor, unchanged)
 

@@ -374,9 +374,9 @@ def inputs(
         desk=None,
         lock=File(where=LOCK, body=sources.write_lock(locked or lock(files))),
         tables=below(f"{home}tables/", ".yaml"),
-        fixture_list=None,
+        fixture_list=file(f"{home}fixtures.yaml") if f"{home}fixtures.yaml" in files else None,
         fixtures=below(f"{home}fixtures/"),
-        tools={},
+        tools=below(f"{home}tools/"),
         receipts={} if receipt is None else {"draft": File(where=DRAFT, body=receipt)},
     )
     return Inputs(
@@ -426,6 +426,18 @@ def changed(name: str, old: str, new: str, files: Mapping[str, str] = FILES) -> 
 def script(*functions: str, files: Mapping[str, str] = FILES) -> dict[str, str]:
     """Return the files with more functions at the end of the audit's script."""
     return {**files, SCRIPT: files[SCRIPT] + "".join(f"\n\n{function}" for function in functions)}
+
+
+def trial(work: str, files: Mapping[str, str] = FILES, *, asked: str = "return tool.decide()") -> dict[str, str]:
+    """Return the files with a tool that does this work, and a trial that asks it."""
+    tool = f'"""Decides."""\n\nimport sys\n\n\ndef decide():\n    {work}\n    return "decided"\n'
+    function = f'@audit.trial("decider", "asked")\ndef tried(tool, files):\n    """Tried."""\n    {asked}\n'
+    listed = "fixtures:\n  - {path: asked/one.txt, statement: One.}\n"
+    return script(function, files=files) | {
+        "evidence/cache/tools/decider.py": tool,
+        "evidence/cache/fixtures.yaml": listed,
+        "evidence/cache/fixtures/asked/one.txt": "one",
+    }
 
 
 # On the disk

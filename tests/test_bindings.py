@@ -464,7 +464,7 @@ def test_a_pin_without_its_receipt():
 def test_an_old_pin():
     """A guide on an older receipt stops, unless the newer one changes nothing that it binds; a draft is never old."""
     assert (
-        f"{_WHERE}:4: the guide stands on oom@3; oom@4 is published and gives values otherwise\n"
+        f"{_WHERE}:4: the guide stands on oom@3; oom@4 is published and says otherwise what it says\n"
         "    Read build.py diff oom 3 4, then pin oom@4."
     ) == said("A", newest={"oom": 4})
     assert bound(VALID, newest={"oom": 4, "fact": 1}, unchanged={"oom@3"}).claims

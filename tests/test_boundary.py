@@ -62,6 +62,9 @@ def _tried(work, audited=frozenset({"shelf"})):
         (lambda: ctypes.CDLL("libm.so.6"), "loaded a native library (ctypes.dlopen)"),
         (lambda: open("/dev/nvidia0", "rb"), "opened a GPU device"),
         (lambda: os.open("/dev/dri/card0", os.O_RDONLY), "opened a GPU device"),
+        (lambda: open("/etc/hostname"), "read a file that is no module of Python"),
+        (lambda: Path("/proc/self/environ").read_bytes(), "read a file that is no module of Python"),
+        (lambda: os.open("x", os.O_RDONLY), "read a file that is no module of Python"),
         (lambda: open("x", "w"), "wrote a file"),
         (lambda: open("x", "r+b"), "wrote a file"),
         (lambda: Path("x").write_text("x"), "wrote a file"),
@@ -172,20 +175,24 @@ def test_one_within_another():
         ('__import__("subprocess").run(["true"])', "started a process (subprocess.Popen)"),
         ('__import__("shelf")', "imported the audited package shelf"),
         ('__import__("pathlib").Path("x").write_text("x")', "wrote a file"),
+        ('open("/etc/hostname").read()', "read a file that is no module of Python"),
     ],
 )
 def test_an_audit_that_crosses(line, what, tmp_path, monkeypatch):
-    """A script is told by its line, whether it crosses as it is loaded, as it observes, or swallows the refusal."""
+    """What a tool does while an audit tries it is told by the tool's line, even where the script swallows the refusal."""
     monkeypatch.chdir(tmp_path)
-    reading = 'return source.json("/defaultPages")'
-    swallowed = f"try:\n        {line}\n    except BaseException:\n        pass\n    {reading}"
-    for files in (
-        demo.script(line + "\n"),
-        demo.changed(demo.SCRIPT, reading, f"{line}\n    {reading}"),
-        demo.changed(demo.SCRIPT, reading, swallowed),
-    ):
-        at = 1 + next(place for place, text in enumerate(files[demo.SCRIPT].splitlines()) if line in text)
+    swallowed = 'try:\n        return tool.decide()\n    except:\n        return "swallowed"'
+    for files in (demo.trial(line), demo.trial(line, asked=swallowed)):
         assert [
-            f"evidence/cache/audit.py:{at}: expected an audit that only reads its snapshots, found that it {what}\n    {_REMEDY}"
+            f"evidence/cache/tools/decider.py:7: expected an audit that only reads its snapshots, found that it {what}\n    {_REMEDY}"
         ] == demo.problems(partial(demo.body, files))
     assert [] == list(tmp_path.iterdir())
+
+
+def test_a_tool_that_crosses_as_it_is_loaded():
+    """A tool is loaded inside of the boundary, too."""
+    files = demo.trial("pass")
+    files["evidence/cache/tools/decider.py"] += '\n\n__import__("socket").socket()\n'
+
+    (said,) = demo.problems(partial(demo.body, files))
+    assert "found that it opened a socket or resolved a name (socket.__new__)\n" in said

@@ -265,8 +265,32 @@ def test_the_same_site_anywhere(root, tmp_path):
     assert _tree(root, "dist") == _tree(other, "dist")
 
 
+_LEAVES_A_TRACE = """\
+
+
+@audit.trial("tracer", "asked")
+def traced(tool, files):
+    \"\"\"What a tool says that leaves a trace.\"\"\"
+    return tool.decide()
+"""
+
+
+def _traced(root: Path) -> None:
+    """Give the audit a tool that leaves a trace in this process, and issue it again."""
+    home = root / "evidence/demo"
+    (home / "tools").mkdir()
+    tool = '"""Decides."""\n\nimport builtins\n\n\ndef decide():\n    builtins.demo_ran = True\n    return "decided"\n'
+    (home / "tools/tracer.py").write_text(tool)
+    (home / "fixtures/asked").mkdir()
+    (home / "fixtures/asked/one.txt").write_text("one")
+    (home / "fixtures.yaml").write_text("fixtures:\n  - {path: asked/one.txt, statement: One.}\n")
+    script = home / "audit.py"
+    script.write_text(script.read_text() + _LEAVES_A_TRACE)
+    _ran(root, "issue", "demo")
+
+
 def _runs(root: Path, *arguments: str, ci: str | None = None) -> bool:
-    """Whether the verb ran the audit again: its script leaves a trace in this process alone."""
+    """Whether the verb ran the audit again: its tool leaves a trace in this process alone."""
     sys.modules["builtins"].__dict__.pop("demo_ran", None)
     assert 0 == _run(root, *arguments, ci=ci).exit_code
     return "demo_ran" in sys.modules["builtins"].__dict__
@@ -274,7 +298,7 @@ def _runs(root: Path, *arguments: str, ci: str | None = None) -> bool:
 
 def test_a_verdict_is_carried_over_on_the_same_bytes_alone(root):
     """An unchanged audit is not run again by build, but by verify, CI, publish and --no-cache; a changed one is."""
-    _edit(root / "evidence/demo/audit.py", "import Audit\n", "import Audit\n\n__builtins__['demo_ran'] = True\n")
+    _traced(root)
     assert _runs(root, "build")
     before = _tree(root, "dist")
     assert not _runs(root, "build")
@@ -410,7 +434,7 @@ def test_a_publication(root):
 
     assert (
         "evidence/demo/receipts/1.json: published as demo@1\n"
-        "content/guides/demo.md: its pin is now demo@1; no bound value changed\n"
+        "content/guides/demo.md: its pin is now demo@1; no bound value and no word of it changed\n"
     ) == said
     assert ["1.json"] == [path.name for path in (root / "evidence/demo/receipts").iterdir()]
     assert _FILES["content/guides/demo.md"].replace("demo@draft", "demo@1") == (
@@ -432,7 +456,7 @@ def test_a_second_publication(root):
     _edit(root / "evidence/demo/audit.py", "return 2048", "return 4096")
     _edit(root / "evidence/demo/reported.yaml", 'value: "8"', 'value: "16"')
     _ran(root, "issue", "demo")
-    said = _ran(root, "publish", "demo")
+    said = _needs_a_person(root, "publish", "demo")
 
     assert "evidence/demo/receipts/2.json: published as demo@2\n" in said
     assert "content/guides/demo.md:12: still pins demo@1: 2,048 pages\n" in said
@@ -440,7 +464,86 @@ def test_a_second_publication(root):
     receipt = json.loads((root / "evidence/demo/receipts/2.json").read_text(encoding="utf-8"))
     assert Digest.of((root / "evidence/demo/receipts/1.json").read_bytes()) == receipt["issued"]["predecessor"]
     assert "memory: 8 MiB -> 16 MiB\n" in _ran(root, "diff", "demo", "1", "2")
-    assert "the guide stands on demo@1; demo@2 is published and gives values otherwise" in _failed(root, 1, "build")
+    assert "the guide stands on demo@1; demo@2 is published and says otherwise what it says" in _failed(
+        root, 1, "build"
+    )
+
+
+def _needs_a_person(root: Path, *arguments: str) -> str:
+    done = _run(root, *arguments)
+    assert (4, "") == (done.exit_code, done.stderr)
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
+        ("audit.py", '"Nothing was run."', '"Nothing was run here."', "the limits"),
+        ("audit.py", "What a full buffer takes.", "What it takes.", "memory"),
+        ("audit.py", "Bytes of one page.", "Bytes of any page.", "pageSize"),
+        ("decision.yaml", "Set the number of pages yourself.", "Set it yourself.", "the decision's statement"),
+    ],
+)
+def test_words_that_changed(root, name, old, new, said):
+    """A guide keeps its pin where the decision, a limit or a statement reads otherwise, and a person must reread it."""
+    _ran(root, "publish", "demo")
+    _edit(root / "evidence/demo" / name, old, new)
+    _ran(root, "issue", "demo")
+
+    assert (
+        "evidence/demo/receipts/2.json: published as demo@2\n"
+        f"content/guides/demo.md: still pins demo@1: the text of {said} is another\n"
+    ) == _needs_a_person(root, "publish", "demo")
+    assert "receipts: [demo@1]" in (root / "content/guides/demo.md").read_text(encoding="utf-8")
+    assert "the guide stands on demo@1; demo@2 is published and says otherwise what it says" in _failed(
+        root, 1, "build"
+    )
+    _edit(root / "content/guides/demo.md", "demo@1", "demo@2")
+    _ran(root, "build")
+
+
+def test_words_that_no_guide_shows(root):
+    """What is said of a value that the guide neither says nor shows moves its pin all the same."""
+    _ran(root, "publish", "demo")
+    _edit(
+        root / "evidence/demo/audit.py", "The computed memory is the reported one.", "The memory is the reported one."
+    )
+    _ran(root, "issue", "demo")
+
+    assert "its pin is now demo@2; no bound value and no word of it changed\n" in _ran(root, "publish", "demo")
+
+
+def test_a_draft_that_says_nothing_new(root):
+    """A draft with the body and the desk of the newest published receipt is no publication."""
+    _ran(root, "publish", "demo")
+    _ran(root, "issue", "demo")
+    before = _tree(root, "content", "evidence")
+
+    assert (
+        "evidence/demo/receipts/draft.json: expected something to publish, found a draft that says what demo@1 says\n"
+        "    Remove the draft: demo@1 stands.\n"
+    ) == _failed(root, 1, "publish", "demo")
+    assert before == _tree(root, "content", "evidence")
+    (root / "evidence/demo/receipts/draft.json").unlink()
+    _ran(root, "build")
+
+
+def test_a_number_that_was_never_published(root, tmp_path):
+    """A numbered receipt without a line and without a draft: what the message says leads out of it."""
+    finished = tmp_path / "finished"
+    shutil.copytree(root, finished)
+    _ran(finished, "publish", "demo")
+    unlogged = root / "evidence/demo/receipts/1.json"
+    shutil.copy(finished / "evidence/demo/receipts/1.json", unlogged)
+    (root / "evidence/demo/receipts/draft.json").unlink()
+    assert "remove the file, issue and publish" in _failed(root, 1, "build")
+
+    # whoever issues first finishes it, or is told the same
+    _ran(root, "issue", "demo")
+    assert "none" == json.loads((root / "evidence/demo/receipts/draft.json").read_bytes())["issued"]["predecessor"]
+    unlogged.unlink()
+    _ran(root, "publish", "demo")
+    _ran(root, "build")
 
 
 @pytest.mark.parametrize("done", ["receipt", "line", "pins"])
@@ -491,7 +594,7 @@ def test_a_log_that_was_cut_short(root):
 
     assert (
         "evidence/demo/receipts/1.json: expected its line in content/publications.jsonl, found none\n"
-        "    Publish the audit again to finish an interrupted publication, or restore the log.\n"
+        "    Restore the log if it had the line; if not, this was never published: remove the file, issue and publish.\n"
     ) in _failed(root, 1, "build")
     (root / "evidence/demo/receipts/1.json").unlink()
     assert "dist/receipts/demo/1/receipt.json: expected no such receipt in content/publications.jsonl" in _failed(

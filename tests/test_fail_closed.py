@@ -30,6 +30,7 @@ _REISSUE = "    If the evidence is right, issue cache again and reread what is b
 _MEND = "    Look at what changed upstream, and mend the reader.\n"
 _ONLY_READS = "expected an audit that only reads its snapshots, found that it"
 _CITE = "    Cite the bytes as a source and let `fetch` obtain them.\n"
+_READ_IT = "    Cite what it would bring in as a source, and read it with a reader.\n"
 _BIND = "    Bind it to a value, [text](receipt:<address>); or exempt it, with its count and why.\n"
 _SCHEMA = "    Write what the file's schema asks for here.\n"
 _REAL_FOLDER = "    Put the file itself there: nothing outside the repository is read.\n"
@@ -103,6 +104,18 @@ def _append(name: str, text: str) -> _Break:
         (root / name).write_text((root / name).read_text(encoding="utf-8") + text, encoding="utf-8")
 
     return work
+
+
+def _tries(work: str) -> _Break:
+    """The audit tries a tool that does this, in its line 7."""
+
+    def write(root: Path) -> None:
+        for name, text in demo.trial(work).items():
+            if text != demo.FILES.get(name):
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text, encoding="utf-8")
+
+    return write
 
 
 def _says(sentence: str) -> _Break:
@@ -265,7 +278,7 @@ def test_a_log_line_that_was_dropped(numbered):
     _stops(
         numbered,
         "evidence/cache/receipts/2.json: expected its line in content/publications.jsonl, found none\n"
-        "    Publish the audit again to finish an interrupted publication, or restore the log.\n",
+        "    Restore the log if it had the line; if not, this was never published: remove the file, issue and publish.\n",
     )
 
 
@@ -329,30 +342,46 @@ def test_a_log_line_that_was_dropped(numbered):
             id="an observation on bytes that can move",
         ),
         pytest.param(
+            _tries('__import__("socket").socket()'),
+            f"evidence/cache/tools/decider.py:7: {_ONLY_READS} opened a socket or resolved a name (socket.__new__)\n{_CITE}",
+            id="a tool that opens a socket",
+        ),
+        pytest.param(
+            _tries('__import__("subprocess").run(["true"])'),
+            f"evidence/cache/tools/decider.py:7: {_ONLY_READS} started a process (subprocess.Popen)\n{_CITE}",
+            id="a tool that starts a process",
+        ),
+        pytest.param(
+            _tries('__import__("shelf")'),
+            f"evidence/cache/tools/decider.py:7: {_ONLY_READS} imported the audited package shelf\n{_CITE}",
+            id="a tool that imports the audited package",
+        ),
+        pytest.param(
+            _tries('open("/etc/hostname")'),
+            f"evidence/cache/tools/decider.py:7: {_ONLY_READS} read a file that is no module of Python\n{_CITE}",
+            id="a tool that reads a file of the machine",
+        ),
+        pytest.param(
             _append(demo.SCRIPT, '\n\n__import__("socket").socket()\n'),
-            f"evidence/cache/audit.py:{_FIRST}: {_ONLY_READS} opened a socket or resolved a name (socket.__new__)\n{_CITE}",
-            id="a script that opens a socket",
-        ),
-        pytest.param(
-            _append(demo.SCRIPT, '\n\n__import__("subprocess").run(["true"])\n'),
-            f"evidence/cache/audit.py:{_FIRST}: {_ONLY_READS} started a process (subprocess.Popen)\n{_CITE}",
-            id="a script that starts a process",
-        ),
-        pytest.param(
-            _append(demo.SCRIPT, '\n\n__import__("shelf")\n'),
-            f"evidence/cache/audit.py:{_FIRST}: {_ONLY_READS} imported the audited package shelf\n{_CITE}",
-            id="a script that imports the audited package",
+            f"evidence/cache/audit.py:{_FIRST}: expected names of its own, and attributes that are public, found __import__\n{_READ_IT}",
+            id="a script that imports by another way",
         ),
         pytest.param(
             _append(demo.SCRIPT, "\n\nfrom shelf import cache\n"),
             f"evidence/cache/audit.py:{_FIRST}: expected imports that read and shape alone (site_builder.audits, "
-            "site_builder.readers, site_builder.readers.tree, re and their like), found shelf\n    Cite what it would bring in as a source, and read it with a reader.\n",
+            "site_builder.readers, site_builder.readers.tree, re and their like), found shelf\n" + _READ_IT,
             id="a script that names it as an import",
         ),
         pytest.param(
-            _append(demo.SCRIPT, "\n\nraise SystemExit(0)\n"),
-            f"evidence/cache/audit.py:{_FIRST}: the script does not load: SystemExit: 0\n    Mend the script.\n",
-            id="a script that ends the process as if all were well",
+            _append(demo.SCRIPT, '\n\naudit.entries["memory"] = 1\n'),
+            f"evidence/cache/audit.py:{_FIRST}: the script does not load: TypeError: 'mappingproxy' object does not support item "
+            "assignment\n    Mend the script.\n",
+            id="a script that bends its audit",
+        ),
+        pytest.param(
+            _tries("sys.exit(0)"),
+            "evidence/cache/tools/decider.py:7: tried: SystemExit: 0\n    Mend the tool.\n",
+            id="a tool that ends the process as if all were well",
         ),
     ],
 )
@@ -469,12 +498,12 @@ def test_prose_that_does_not_stand(root, work, said):
 def test_an_old_pin(numbered):
     """A guide on an older receipt is told once the newest one says something else than its sentences."""
     _edit(demo.SCRIPT, 'return "5e0c5fe1', 'return "5e0c5fe2')(numbered)
-    for verb in ("issue", "publish"):
-        assert 0 == demo.ran(numbered, verb, "cache").exit_code
+    for verb, code in (("issue", 0), ("publish", 4)):
+        assert code == demo.ran(numbered, verb, "cache").exit_code
 
     _stops(
         numbered,
-        "content/guides/cache.md:5: the guide stands on cache@1; cache@2 is published and gives values otherwise\n"
+        "content/guides/cache.md:5: the guide stands on cache@1; cache@2 is published and says otherwise what it says\n"
         "    Read build.py diff cache 1 2, then pin cache@2.\n",
     )
 

@@ -120,7 +120,19 @@ def test_the_last_line_dropped():
 
     assert [
         f"evidence/oom/receipts/2.json: expected its line in {_WHERE}, found none\n"
-        "    Publish the audit again to finish an interrupted publication, or restore the log."
+        "    Restore the log if it had the line; if not, this was never published: remove the file, issue and publish."
+    ] == _checked(log.splitlines(keepends=True)[0], receipts)
+
+
+def test_a_number_beside_a_draft():
+    """Beside a draft, a numbered receipt without a line may be an interrupted publication of it."""
+    log, receipts = _published("oom", "oom")
+    receipts["oom"]["draft"] = File(where="evidence/oom/receipts/draft.json", body=b"")
+
+    assert [
+        f"evidence/oom/receipts/2.json: expected its line in {_WHERE}, found none\n"
+        "    If its publication was interrupted, publish again. If that ends here as well, the draft is another by now: "
+        "restore the log if it had the line, else remove this file, which was never published."
     ] == _checked(log.splitlines(keepends=True)[0], receipts)
 
 

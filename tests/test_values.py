@@ -430,9 +430,38 @@ def test_a_digest():
     assert "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" == Digest.of(b"")
 
 
+@pytest.mark.parametrize(
+    ("address", "key"),
+    [
+        ("sizes/32768/size", "32768"),
+        ("pageSize@1.2.0", "1.2.0"),
+        ("caps/4096", "4096"),
+        ("plain", ""),
+        ("a@b/c@d/e", "c@d"),
+    ],
+)
+def test_the_key_of_an_address(address, key):
+    """A value's key is its row's id, what stands behind the `@`, or the member of a list."""
+    assert key == values.key_of(address)
+
+
+def test_a_value_that_another_chooses():
+    """What names the key of a value is part of how it was come by, and is held to that key."""
+    leaves = {"pageSize@1.2.0": number("4096", "B", "x"), "newest": word("1.2.0", "version", "newest")}
+    chosen = values.chosen(leaves["pageSize@1.2.0"].named("pageSize@1.2.0"), leaves["newest"])
+
+    assert ("4096", "B", ["at", "pageSize@1.2.0", "newest"]) == (chosen.text, chosen.unit, chosen.expression)
+    assert ["pageSize@1.2.0", "newest"] == list(values.leaves(chosen.expression))
+    assert "4096" == values.evaluate(chosen.expression, leaves.__getitem__).text
+    with pytest.raises(ValueRefused, match=r"expected the value that stands under '1\.1\.0', found 'pageSize@1\.2\.0'"):
+        values.evaluate(chosen.expression, {**leaves, "newest": word("1.1.0")}.__getitem__)
+    with pytest.raises(ValueRefused, match="expected the value that stands under"):
+        values.evaluate(["at", ["neg", "pageSize@1.2.0"], "newest"], leaves.__getitem__)
+
+
 def test_every_operation_is_tried_here():
     """An operation that is added is added to these tests."""
-    tried = {*_BINARY, "neg", "and", "or", "not", "if", "count", "holds"}
+    tried = {*_BINARY, "neg", "and", "or", "not", "if", "count", "holds", "at"}
 
     assert set(values.OPERATIONS) == tried
     assert "" == unit_name("1", Decimal(2))

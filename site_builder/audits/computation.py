@@ -341,6 +341,8 @@ class Computation:
                     yield Value(other, "truth", "", value.expression)
             return
         siblings = [other.value.raw for other in self.leaves.values() if other.value.kind == value.kind]
+        for keys in self.axes.values():
+            siblings += keys if value.raw in keys else ()  # it may choose one of them
         if value.kind == "words" and isinstance(value.raw, tuple):
             siblings += [value.raw[:at] + value.raw[at + 1 :] for at in range(len(value.raw))]
         for raw in [*dict.fromkeys(siblings), UNKNOWN]:

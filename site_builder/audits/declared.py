@@ -8,16 +8,17 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
-from types import MappingProxyType
-from typing import Any, Final, Literal, TypeAlias
+from types import FunctionType, MappingProxyType
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from site_builder.values import (
     MEASURED,
     Kind,
     Value,
     ValueRefused,
+    chosen,
     operand,
 )
 
@@ -54,8 +55,8 @@ class Table:
     row: Callable[[str], Mapping[str, Value]]
 
     def cell(self, row: str | Value, column: str) -> Value:
-        """Return one cell."""
-        return self.row(_key_text(row))[camel(column)]
+        """Return one cell; a value that chooses the row is part of its lineage."""
+        return _chosen(self.row(_key_text(row))[camel(column)], row)
 
     def column(self, column: str) -> Sequence[Value]:
         """Return a column, in the order of the rows."""
@@ -79,7 +80,7 @@ class Keyed(Mapping[str, Any]):
         self._items = items
 
     def __getitem__(self, key: str | Value) -> Any:
-        return self._items[_key_text(key)]
+        return _chosen(self._items[_key_text(key)], key)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)
@@ -90,6 +91,13 @@ class Keyed(Mapping[str, Any]):
 
 def _key_text(key: str | Value) -> str:
     return key if isinstance(key, str) else str(key.text)
+
+
+def _chosen(value: Value, key: str | Value) -> Value:
+    """Return what stands under the key, by whom it was chosen; a member of a list chooses nothing but itself."""
+    if isinstance(key, str) or key.expression == f"{str(key.expression).partition('/')[0]}/{key.text}":
+        return value
+    return chosen(value, key)
 
 
 @cache
@@ -141,13 +149,44 @@ _Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 class Audit:
     """What an audit script declares, in the order it declares it."""
 
+    __slots__ = ("_entries", "_limits", "_question", "_rules")
+
     def __init__(self, question: str | None, *, limits: Sequence[str] = ()) -> None:
-        if not question or not question.strip():
+        if not isinstance(question, str) or not question.strip():
             raise ValueRefused("an audit begins with its question, as the script's docstring")
-        self.question = " ".join(question.split())
-        self.limits = tuple(limits)
-        self.entries: dict[str, Entry] = {}
-        self.rules: dict[str, Callable[..., Any]] = {}
+        self._question = " ".join(question.split())
+        self._limits = tuple(_said("limits", limit) for limit in _list("limits", limits))
+        self._entries: dict[str, Entry] = {}
+        self._rules: dict[str, Callable[..., Any]] = {}
+
+    @property
+    def question(self) -> str:
+        """What the audit asks."""
+        return self._question
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What it does not show, in sentences."""
+        return self._limits
+
+    @property
+    def entries(self) -> Mapping[str, Entry]:
+        """What was declared by name, without the rules: looked at, and added to by the decorators alone."""
+        return MappingProxyType(self._entries)
+
+    @property
+    def rules(self) -> Mapping[str, Callable[..., Any]]:
+        """Arithmetic that results share, by name."""
+        return MappingProxyType(self._rules)
+
+    def with_computing(self, functions: Mapping[str, Callable[..., Any]]) -> Audit:
+        """Return the same audit, its results and invariants computed by these functions."""
+        made = Audit(self.question, limits=self.limits)
+        made._entries = {
+            name: replace(entry, function=functions.get(name, entry.function)) for name, entry in self._entries.items()
+        }
+        made._rules = dict(self._rules)
+        return made
 
     def assumption(
         self,
@@ -241,16 +280,18 @@ class Audit:
             "result",
             title=title,
             axis=each,
-            titles={camel(key): text for key, text in titles.items()},
+            titles={camel(_said("titles", key)): text for key, text in _mapping("titles", titles).items()},
             phrases=phrases,
         )
 
     def rule(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Declare arithmetic that several results share: held to the same check, and no result of its own."""
+        if not isinstance(function, FunctionType):
+            raise ValueRefused(f"expected a function under the decorator, found {type(function).__name__}")
         name = function.__name__
-        if name in self.rules or name in self.entries:
+        if name in self._rules or name in self._entries:
             raise ValueRefused(f"{name} is declared twice")
-        self.rules[name] = function
+        self._rules[name] = function
         return function
 
     def invariant(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -258,14 +299,18 @@ class Audit:
         return self._declaring("invariant")(function)
 
     def _declaring(self, kind: Any, **fields: Any) -> _Decorator:
+        _refuse_misdeclared(fields)
+
         def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+            if not isinstance(function, FunctionType):
+                raise ValueRefused(f"expected a function under the decorator, found {type(function).__name__}")
             name = function.__name__
             statement = (inspect.getdoc(function) or "").strip().split("\n\n")[0]
             if not statement:
                 raise ValueRefused(f"{name} has no docstring: its first paragraph is the published statement")
-            if name in self.entries or name in self.rules:
+            if name in self._entries or name in self._rules:
                 raise ValueRefused(f"{name} is declared twice")
-            self.entries[name] = Entry(
+            self._entries[name] = Entry(
                 name=name,
                 id=camel(name),
                 kind=kind,
@@ -282,6 +327,43 @@ class Audit:
         return declare
 
 
-def _axis_of(source: str) -> str | None:
-    found = re.search(r"\{([A-Za-z]+)\}", source)
+def _refuse_misdeclared(fields: Mapping[str, Any]) -> None:
+    """Refuse what is no text where a receipt has a text, while the script's line can still be told."""
+    for name in ("reason", "source", "control", "tool", "title"):
+        _said(name, fields.get(name, ""))
+    for name in ("unit", "axis", "otherwise"):
+        if fields.get(name) is not None:
+            _said(name, fields[name])
+    if fields.get("value_kind") not in (None, *get_args(Kind)):
+        raise ValueRefused(f"expected a kind of {', '.join(get_args(Kind))}, found {fields['value_kind']!r}")
+    for column, title in _mapping("titles", fields.get("titles", _NONE)).items():
+        _said("titles", column)
+        _said("titles", title)
+    for value, wordings in _mapping("phrases", fields.get("phrases", _NONE)).items():
+        below = wordings if isinstance(wordings, Mapping) else {value: wordings}
+        for phrases in below.values():
+            for phrase in _list("phrases", phrases):
+                _said("phrases", phrase)
+
+
+def _said(name: str, text: object) -> str:
+    if not isinstance(text, str):
+        raise ValueRefused(f"{name}: expected a text, found {type(text).__name__} {text!r}")
+    return text
+
+
+def _list(name: str, items: object) -> Sequence[object]:
+    if isinstance(items, str) or not isinstance(items, Sequence):
+        raise ValueRefused(f"{name}: expected a list of texts, found {type(items).__name__} {items!r}")
+    return items
+
+
+def _mapping(name: str, items: object) -> Mapping[Any, Any]:
+    if not isinstance(items, Mapping):
+        raise ValueRefused(f"{name}: expected texts by name, found {type(items).__name__} {items!r}")
+    return items
+
+
+def _axis_of(source: object) -> str | None:
+    found = re.search(r"\{([A-Za-z]+)\}", _said("source", source))
     return found.group(1) if found else None

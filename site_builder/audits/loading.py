@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -38,7 +37,11 @@ def load(body: bytes, where: str, audited: frozenset[str]) -> Audit:
     """
     script = scripts.read(body, where)
     _load_readers()
-    namespace: dict[str, Any] = {"__name__": "audit", "__doc__": script.docstring, "__file__": where}
+    namespace: dict[str, Any] = {
+        "__name__": "audit",
+        "__doc__": script.docstring,
+        "__builtins__": scripts.surroundings(),
+    }
     try:
         with boundary.within(audited):
             exec(script.code, namespace)  # noqa: S102 - an audit is a script of this repository, reviewed like its code
@@ -52,14 +55,13 @@ def load(body: bytes, where: str, audited: frozenset[str]) -> Audit:
             f"{where}:{line}", f"the script does not load: {type(error).__name__}: {error}", "Mend the script."
         ) from None
     audit = namespace.get("audit")
-    if not isinstance(audit, Audit):
+    if type(audit) is not Audit:
         raise AuditError.at(where, "expected a module-level `audit = Audit(__doc__)`, found none", "Declare the audit.")
     computing = {
         entry.name: entry.function for entry in audit.entries.values() if entry.kind in ("result", "invariant")
     }
-    made = scripts.computing(script, computing | audit.rules, audit.rules, _WORDS)
-    for name in computing:
-        audit.entries[name] = replace(audit.entries[name], function=made[name])
+    made = scripts.computing(script, {**computing, **audit.rules}, audit.rules, _WORDS)
+    audit = audit.with_computing(made)
     if problems := tuple(_misnamed(audit, where)):
         raise AuditError(*problems)
     return audit

@@ -83,6 +83,16 @@ class Searched:
         """Return the search with its control, which the same matcher was put to in the same source."""
         return replace(self, control=control)
 
+    def over(self, others: Iterable[Searched], matcher: str) -> Searched:
+        """Return one search over this place and these, by the name that the audit gives to it."""
+        each = (self, *others)
+        return Searched(
+            matcher=matcher,
+            bytes=sum(one.bytes for one in each),
+            definitions=sum(one.definitions for one in each),
+            found=sum(one.found for one in each),
+        )
+
     def after(self, *hops: Hop) -> Searched:
         """Return the same, led there by these steps before its own."""
         return replace(self, trail=(*hops, *self.trail))
