@@ -232,6 +232,27 @@ def _says(*logs: str | bytes, **asked: Any) -> tuple[str, list[str]]:
             "CANARY-ELIGIBLE",
             ["positive-receipt"],
         ),
+        (
+            _with(
+                _record("torch.compile takes 85.78 s in total"),
+                _record("Cudagraph is disabled under eager mode", "vllm.py"),
+            ),
+            "REJECT",
+            "REJECT",
+            ["compile-disabled", "contradiction", "unaudited-wording"],
+        ),
+        (
+            _with(_DIRECTORY.replace("/backbone", "/eagle_head"), _record("torch.compile takes 85.78 s in total")),
+            "REJECT",
+            "REJECT",
+            ["no-receipt-for-target", "unaudited-wording"],
+        ),
+        (
+            "[2026-05-27 03:33:57 TP0] Graph capturing finished in 21 secs, took 1.87 GiB\n" + _QUIET,
+            "REJECT",
+            "REJECT",
+            ["no-positive-receipt"],
+        ),
         (_with(_record("Compiling backbone with XLA", "x.py")), "REJECT", "REJECT", ["foreign-compiler"]),
         (_with("neuronx-cc: Compiler status PASS\n"), "REJECT", "REJECT", ["foreign-compiler"]),
         (_with("TensorRT is installed\n", "compiled 4 kernels\n"), "REJECT", "REJECT", ["no-positive-receipt"]),
@@ -467,6 +488,7 @@ def test_compiled_beside_an_eager_target(lines):
             _record("[backbone] " + _TOTAL.split("] ")[1][:-1]),
         ],
         [_DIRECTORY, _TOTAL, _DIRECTORY.replace("/backbone", "/eagle_head"), _TOTAL.replace("31.92", "33.00")],
+        [_DIRECTORY.replace("/backbone", "/eagle_head"), _TOTAL.replace("31.92", "33.00"), _TOTAL],
         [
             _engine("compile_mm_encoder=True", "EngineCore_DP1 pid=12"),
             _TOTAL,
@@ -506,11 +528,19 @@ def test_warning_of_the_target_beside_a_drafter():
     assert ("REJECT", ["unsupported-model-warning", "no-receipt-for-target"]) == _says(log)
 
 
+def test_drafter_in_the_arguments():
+    """A drafter is known from the arguments, too."""
+    log = _ARGUMENTS.replace("}", ", 'speculative_config': {'method': 'mtp'}}") + _TOTAL + _END
+
+    assert ("REJECT", ["no-receipt-for-target"]) == _says(log)
+
+
 def test_another_target():
     """Another target is the tag that the log has for it, and a receipt without a tag is not its own."""
     log = _with(_record("[eagle_head] torch.compile took 3.25 s in total"))
 
     assert ("CANARY-ELIGIBLE", ["positive-receipt"]) == _says(log, target="eagle_head")
+    assert "eagle_head" == _answer(log)["evidence"][2]["component"]
     assert ("REJECT", ["no-receipt-for-target"]) == _says(log, target="draft_model")
     assert ("REJECT", ["no-receipt-for-target"]) == _says(_with(_TOTAL), target="eagle_head")
 
@@ -541,6 +571,9 @@ def test_graphs_from_the_cache():
     assert ("CANARY-ELIGIBLE", ["positive-receipt"]) == _says(
         log.replace("Directly load", "[eagle_head] Directly load")
     )
+    assert ("CANARY-ELIGIBLE", ["positive-receipt", "cache-load"]) == _says(
+        log.replace("Directly", "[backbone] Directly")
+    )
 
 
 # --- Quoted, forged, in prose ------------------------------------------------------------------------------------------
@@ -568,6 +601,12 @@ _REQUEST = "(APIServer pid=1) INFO 09-21 12:10:00 [logger.py:40] "
         json.dumps({"message": "no such model: " + _TOTAL.strip(), "name": "vllm.entrypoints", "levelname": "ERROR"})
         + "\n",
         json.dumps({"message": _TOTAL.strip(), "name": "vllm.entrypoints", "levelname": "ERROR"}) + "\n",
+        json.dumps({"name": "vllm.x", "message": "no such model: " + _TOTAL.strip(), "user": "x"}) + "\n",
+        json.dumps({"logger": "vllm.x", "message": "no such model: " + _TOTAL.strip(), "user": "x"}) + "\n",
+        json.dumps({"levelname": "INFO", "message": "no such model: " + _TOTAL.strip(), "user": "x"}) + "\n",
+        json.dumps({"levelname": "INFO", "message": "torch.compile took 31.92 s in total", "user": "x"}) + "\n",
+        json.dumps({"log": json.dumps({"log": json.dumps({"log": json.dumps({"log": _TOTAL})})})}) + "\n",
+        "2026-09-01 10:00:00 vllm.compilation.monitor: torch.compile took 31.92 s in total\n",
         _ARGUMENTS.replace("'/m/glm'", "'torch.compile took 31.92 s in total'"),
     ],
 )
@@ -592,6 +631,7 @@ def test_receipt_that_somebody_else_wrote(line):
         "'" + _record(_WARNING, "vllm.py", level="WARNING"),
         json.dumps({"log": _record(_WARNING, "vllm.py", level="WARNING")}) + "\n",
         json.dumps([_WARNING, 1]) + "\n",
+        "`torch.compile` is turned on, but the model /m/glm does not support it " + _record("hello"),
         "`torch.compile` is turned on, but the\nmodel /m/glm does not sup\nport it. Please\n",
         "INFO 09-21 12:00:00 [x.py:1] loaded" + _record(_WARNING, "vllm.py", level="WARNING"),
     ],
@@ -693,10 +733,15 @@ def _json_lines(log: str, **fields: Any) -> str:
         _each_line("[pod/vllm-0/vllm] {}".format),
         _each_line("Sep 02 08:14:50 host vllm[123]: {}".format),
         _each_line(lambda line: json.dumps(line) + ","),
+        _each_line(json.dumps),
+        _each_line(lambda line: json.dumps({"message": line, "time": "2026-09-02T08:14:50Z"})),
+        "".join(f"> {line}\n" for line in _wrapped(80, _COMPILED).splitlines()),
+        _COMPILED.replace("torch.compile took", "[backbone] to\nrch.compile took"),
         _each_line(lambda line: json.dumps({"log": line + "\n", "stream": "stderr", "time": "2026-09-02T08:14:50Z"})),
         _each_line(lambda line: json.dumps({"message": line, "host": {"name": "gpu-7"}})),
         _json_lines(_COMPILED),
         "\n".join(json.dumps({"log": line + "\n"}) for line in _json_lines(_COMPILED).splitlines()),
+        "\n".join(json.dumps({"message": line}) for line in _json_lines(_COMPILED).splitlines()),
         _wrapped(60, _COMPILED),
         _wrapped(80, _COMPILED),
         _wrapped(80, _COMPILED, trimmed=True),
@@ -731,6 +776,7 @@ def test_log_as_people_have_it(log):
         "INFO:{}:",
         "10:00:00 INFO {}: ",
         "[INFO] 2026-09-01T10:00:00Z (Worker pid=11) {}: ",
+        "WARNING 1234 [{}] ",
     ],
 )
 def test_header_of_another_formatter(header):
@@ -740,6 +786,84 @@ def test_header_of_another_formatter(header):
 
     assert ("CANARY-ELIGIBLE", ["positive-receipt"]) == _says(header.format("vllm.compilation.monitor") + total + end)
     assert ("REJECT", ["no-positive-receipt"]) == _says(header.format("vllm.entrypoints.logger") + total + end)
+
+
+def test_header_of_another_formatter_with_process_and_file():
+    """Process and file are read wherever such a header has them."""
+    answer = _answer("10:00:00 INFO (Worker_TP0 pid=11) monitor.py:53: torch.compile took 31.92 s in total\n")
+
+    assert [("receipt", "Worker_TP0 pid=11")] == [(entry["kind"], entry["process"]) for entry in answer["evidence"]]
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["asctime", "level", "levelname", "pid", "process", "processName", "severity", "time", "timestamp", "ts"],
+)
+@pytest.mark.parametrize("text", ["message", "msg"])
+def test_json_record_without_a_name(field, text):
+    """A JSON record of a formatter that names no module counts if it holds nothing else than a record."""
+    answer = _answer(json.dumps({text: "torch.compile took 31.92 s in total", field: "x"}))
+
+    assert [("receipt", "total")] == [(entry["kind"], entry["pattern"]) for entry in answer["evidence"]]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{}, {"message": 1}, {"message": "x", "processName": 5, "process": [1], "name": 3}, {"log": None}, "", {"x": {}}],
+)
+def test_json_of_other_types(value):
+    """JSON that is no record is a line like any other."""
+    assert ("REJECT", ["no-positive-receipt"]) == _says(_QUIET + json.dumps(value))
+
+
+def test_message_that_ends_early():
+    """A format whose last text is missing is met all the same."""
+    (entry,) = _answer(_record("saved AOT compiled function to ", "decorators.py"))["evidence"]
+
+    assert "aot-saved" == entry["pattern"]
+
+
+def test_denial_over_two_lines():
+    """What was broken over two lines is shown with both, and found once."""
+    (entry,) = _answer("Auto-enabling VLLM_USE_BREAKABLE\n_CUDAGRAPH=1 for DeepSeek V4. Set it")["evidence"]
+
+    assert ("breakable-auto-v4", 1) == (entry["pattern"], entry["line"])
+    assert "Auto-enabling VLLM_USE_BREAKABLE _CUDAGRAPH=1 for DeepSeek V4. Set it" == entry["text"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("vllm.compilation.monitor", "monitor.py"),
+        ("compilation/monitor.py", "monitor.py"),
+        ("vllm.py", "vllm.py"),
+        ("a\\b.py", "b.py"),
+        ("chat.monitor", "chat.monitor"),
+    ],
+)
+def test_module_that_a_header_names(path, name):
+    """A logger's name says the module's file; the name of another package's logger does not."""
+    assert name == gate._origin(path)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Cudagraph mode PIECEWISE requires piecewise capture, but the loaded model provides neither a compiled submodule nor "
+        "breakable CUDA graphs. Overriding to NONE.",
+        "Using OOT custom backend for compilation.",
+    ],
+)
+def test_denial_of_any_module(message):
+    """What speaks against the receipt is heard whatever module the header names."""
+    assert "REJECT" == _says(_with(_TOTAL, _record(message, "renamed.py")))[0]
+
+
+def test_other_compiler_of_any_module():
+    """Another compiler's line is heard whatever module the header names."""
+    log = _with(_record("Compiling the model with different input shapes.", "renamed.py"))
+
+    assert ("REJECT", ["foreign-compiler", "unaudited-wording"]) == _says(log)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
@@ -772,6 +896,7 @@ def test_lines_are_counted_as_an_editor_counts():
     log = "first\nbar 0%\r" + _record(_WARNING, "vllm.py") + "last\n"
 
     assert [2] == [entry["line"] for entry in _answer(log)["evidence"]]
+    assert [3] == [entry["line"] for entry in _answer(log.replace("\n", "\r"))["evidence"]]
 
 
 @pytest.mark.parametrize("digit", ["31.9\n2 s in total", "31\n.92 s\nin to\ntal"])
@@ -819,6 +944,7 @@ def test_runs_are_named_with_their_lines():
 def test_run_without_its_first_lines():
     """A log that begins in the middle of a run ends that run where the next start begins."""
     assert ("REJECT", ["no-positive-receipt"]) == _says(_TOTAL + _END + _QUIET)
+    assert "REJECT" == _says(_END.splitlines(True)[1] + _with(_TOTAL, end=""))[0]
 
 
 def test_engine_that_starts_again():
@@ -829,6 +955,43 @@ def test_engine_that_starts_again():
     assert ("REJECT", ["no-positive-receipt"]) == _says(
         engine + _record(_TOTAL[49:-1], process="") + end + engine + end
     )
+
+
+def test_arguments_are_one_run():
+    """Version, arguments, what they switch off and the engine belong to one start, also where nobody names a process."""
+    version = _record("vLLM API server version 0.8.3", "api_server.py", "")
+    disabled = _record("Cudagraph is disabled under eager mode", "vllm.py", "")
+    arguments = _record("non-default args: {}", "api_utils.py", "")
+
+    assert 1 == len(_answer(version + disabled + arguments + _engine(process=""))["runs"])
+    for line in (
+        "neuronx-cc: Compiler status PASS\n",
+        "ValueError: x\n",
+        'INFO:     1.2.3.4:5 - "GET / HTTP/1.1" 200 OK\n',
+    ):
+        assert 1 == len(_answer(line + _COMPILED)["runs"])
+    assert 2 == len(_answer(version + _engine(process="") + arguments)["runs"])
+
+
+def test_worker_that_starts_again():
+    """A rank in another process is another run."""
+    log = _DIRECTORY + _TOTAL + _END.splitlines(True)[0] + _record("hello", process="Worker_TP0 pid=211")
+
+    assert ("REJECT", ["no-positive-receipt", "incomplete"]) == _says(log)
+
+
+def test_names_that_several_processes_have():
+    """A name that is not one process's own makes no log ambiguous."""
+    log = _with(_TOTAL, _record("hello", process="MainProcess pid=3"), _record("hello", process="MainProcess pid=4"))
+
+    assert ("CANARY-ELIGIBLE", ["positive-receipt"]) == _says(log)
+
+
+def test_engine_that_names_no_process():
+    """Where only the server names its process, the receipt may do without."""
+    log = _COMPILED.replace("(Worker_TP0 pid=11) ", "").replace("(EngineCore pid=10) ", "")
+
+    assert ("CANARY-ELIGIBLE", ["positive-receipt"]) == _says(log)
 
 
 def test_data_parallel_engines_are_one_run():
@@ -851,6 +1014,13 @@ def test_data_parallel_engines_are_one_run():
             "".join(f"vllm-{at % 2}  | {line}" for at, line in enumerate(_COMPILED.splitlines(True))),
             "several services write to this log: vllm-0, vllm-1",
         ),
+        (
+            "".join(
+                f"2026-09-02T08:14:50Z > vllm-{at % 2}  | {line}" for at, line in enumerate(_COMPILED.splitlines(True))
+            ),
+            "several services write to this log: vllm-0, vllm-1",
+        ),
+        (_COMPILED.replace(_TOTAL, "vllm-1  | " + _TOTAL), "several services write to this log: (none), vllm-1"),
         (
             _with(_DIRECTORY, _TOTAL.replace("(Worker_TP0 pid=11) ", "")),
             "a receipt names no process, and other records do",
@@ -926,7 +1096,7 @@ def test_server_that_is_not_up():
 )
 def test_model(config, model):
     """The model is the one that the engine was started with, or unknown."""
-    assert model == _answer(_engine(config))["model"]
+    assert model == _answer(_record("non-default args: model='/other'", "api_utils.py") + _engine(config))["model"]
 
 
 def test_evidence_is_bounded():
@@ -961,6 +1131,8 @@ _DIGEST = hashlib.sha256(_COMPILED.encode()).hexdigest()
         (_passed(_DIGEST, result="Passed"), "its result is not passed"),
         (_passed(_DIGEST, checkedAt="yesterday"), "checkedAt is no date"),
         (_passed(_DIGEST, checkedAt="2026-02-30"), "checkedAt is no date"),
+        (_passed(_DIGEST, checkedAt="2026-09-22T08:00:00"), "checkedAt is no date"),
+        (_passed(_DIGEST, checkedAt="2026-09-22T08:00:00 or so"), "checkedAt is no date"),
     ],
 )
 def test_parity_that_does_not_count(parity, why):

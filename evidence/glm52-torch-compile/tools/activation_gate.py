@@ -295,7 +295,7 @@ PATTERNS: tuple[Pattern, ...] = (
 _POSITIVE = frozenset({"receipt", "cache-load"})
 _DENYING = {"unsupported": "unsupported-model-warning", "disabled": "compile-disabled", "failed": "startup-failed"}
 _HEARD = frozenset({*_DENYING, "denial", "foreign", "foreign-backend", "drafter"})  # whatever stands before it
-_SETTLED = frozenset({*_POSITIVE, "engine", "initialised", "summary", "ready", "activity", "failed", "unsupported"})
+_EARLY = frozenset({"request", "disabled", "foreign", "exception", "health"})  # may stand before an engine starts
 _PUBLISHED = {
     "engine": "request",
     "drafter": "request",
@@ -433,7 +433,7 @@ def _may_go_on(message: str) -> bool:
     squeezed = _squeezed(message[:_LONGEST])
     tag = _TAG.match(squeezed)
     body = (squeezed[tag.end() :] if tag else squeezed).lstrip(_QUOTING)
-    return body[:_HEAD] in _BY_HEAD or (len(body) < _HEAD and any(head.startswith(body) for head in _BY_HEAD))
+    return body[:_HEAD] in _BY_HEAD or len(body) < _HEAD
 
 
 # --- Lines and records ------------------------------------------------------------------------------------------------
@@ -462,13 +462,13 @@ _PROCESS = (
 _PROCESS_BEFORE = re.compile(_PROCESS + r"\s*$")
 _PROCESS_FIRST = re.compile(r"\s*" + _PROCESS + r"\s*")
 _FIELD = re.compile(
-    r"(?P<level>(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL)\b)|(?P<name>vllm(?:\.\w{1,80}){1,12})(?::\w{1,80}:\d{1,7})?|"
+    r"[\s\-|:\[\]<>]{0,16}(?:(?P<level>(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL)\b)|(?P<name>vllm(?:\.\w{1,80}){1,12})(?::\w{1,80}:\d{1,7})?|"
     r"(?P<file>[\w./\\-]{1,200}\.py):\d{1,7}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?|"
-    r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?|\d{1,10}\b|" + _PROCESS
+    r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?|\d{1,10}\b|" + _PROCESS + ")"
 )
-_BETWEEN = re.compile(r"[\s\-|:\[\]<>]{0,16}")
 _FOREIGN = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: [A-Z]{2,3}\d{1,4}){0,4}\] ")
 _READY = re.compile(r"INFO:Applicationstartupcomplete\.")
+_READY_RECORD = re.compile(r"(?:\([^()]{1,200}\) )?(?:INFO:\s{1,8})?Application startup complete\.")
 _RAISED = re.compile(
     r"(?:\w{1,80}\.){0,8}\w{1,80}(?:Error|Exception|Interrupt)(?::|$)|Killed$|Segmentation fault|"
     r"\S{1,80} exited with code [1-9]"
@@ -482,13 +482,23 @@ _JSON_TEXT = ("message", "msg", "log", "MESSAGE", "line", "text", "textPayload")
 _JSON_ORIGIN = ("name", "logger", "filename", "pathname")
 # A formatter's own record has one of these; anything else carries somebody's line.
 _JSON_OWN = frozenset({"levelname", "name", "logger"})
-_JSON_KEYS = frozenset(
+# A record that names no module counts if it has no other field than these.
+_JSON_PLAIN = frozenset(
     {
-        "asctime", "exc_info", "filename", "funcName", "level", "levelname", "lineno", "logger", "message", "module", "msg",
-        "name", "pathname", "pid", "process", "processName", "severity", "taskName", "thread", "threadName", "time",
-        "timestamp", "ts",
+        "asctime",
+        "level",
+        "levelname",
+        "message",
+        "msg",
+        "pid",
+        "process",
+        "processName",
+        "severity",
+        "time",
+        "timestamp",
+        "ts",
     }
-)  # fmt: skip
+)
 
 
 class _Record(NamedTuple):
@@ -553,15 +563,13 @@ def _loaded(text: str) -> Any:
 def _nested(text: str, blank: _Record, depth: int) -> Iterator[_Record]:
     """Yield the records of lines that stand within a line."""
     for part in re.split(r"\r\n|\r|\n", text):
-        bare, source = _bare(part)
-        if bare:
-            yield from _parsed(bare, blank._replace(source=blank.source or source), depth - 1)
+        yield from _parsed(_bare(part)[0], blank, depth - 1)
 
 
 def _from_json(value: Mapping[str, Any], blank: _Record, depth: int) -> Iterator[_Record]:
     """Yield what a JSON log line carries: a record of its own, or lines that somebody wrapped."""
     message = next((value[key] for key in _JSON_TEXT if isinstance(value.get(key), str)), "")
-    known = _JSON_KEYS.issuperset(value)
+    known = _JSON_PLAIN.issuperset(value)
     carries = not known or _HEADER.search(message) or _loaded(message.strip()) is not None
     if carries and _JSON_OWN.isdisjoint(value):
         yield from _nested(message, blank, depth)
@@ -578,16 +586,11 @@ def _from_json(value: Mapping[str, Any], blank: _Record, depth: int) -> Iterator
     )
 
 
-def _after(expression: re.Pattern[str], text: str, start: int) -> int:
-    found = expression.match(text, start)
-    return found.end() if found else start
-
-
 def _with_fields(text: str, blank: _Record) -> _Record | None:
     """Return the record of a formatter that is not vLLM's, if its header has a level and the name of a module."""
     level, origin, end, record = False, "", 0, blank
     for _ in range(8):
-        field = _FIELD.match(text, _after(_BETWEEN, text, end))
+        field = _FIELD.match(text, end)
         if not field:
             break
         end = field.end()
@@ -597,11 +600,8 @@ def _with_fields(text: str, blank: _Record) -> _Record | None:
             record = record._replace(label=field["label"], pid=field["pid"])
     if not (level and origin):
         return None
-    start = _after(_BETWEEN, text, end)
-    tag = text.rfind("[", end, start)  # which is the message's
-    return record._replace(
-        message=text[tag if tag >= 0 else start :], origin=_origin(origin), headed=True, trusted=True
-    )
+    message = text[end:].lstrip(" -|:]>")  # a bracket that opens is the tag's
+    return record._replace(message=message, origin=_origin(origin), headed=True, trusted=True)
 
 
 def _processed(text: str, blank: _Record) -> tuple[_Record, int]:
@@ -648,8 +648,7 @@ def _parsed(text: str, blank: _Record, depth: int = 3) -> Iterator[_Record]:
             match = _matched(between)  # whole, and with an end of its own: what ends in a text may hold anything
             trusted = trusted and match is not None and not match.expression.pattern.format.endswith("%s")
         after = headers[number + 1].start() if number + 1 < len(headers) else len(text)
-        if number + 1 < len(headers):
-            after = header.end() + _processed(text[header.end() : after], blank)[1]
+        after = header.end() + _processed(text[header.end() : after], blank)[1]
         yield record._replace(
             message=text[header.end() : after], origin=_origin(header[2]), headed=True, trusted=trusted
         )
@@ -752,7 +751,7 @@ def _unheaded(records: Sequence[_Record]) -> Iterator[_Finding]:
     places: set[tuple[str, int]] = set()
     for expression, core in _DENIALS:
         for found in core.finditer(whole):
-            place = expression.pattern.kind, found.end()
+            place = expression.pattern.kind, found.start()
             if place in places:  # one of two formats that begin alike
                 continue
             places.add(place)
@@ -790,7 +789,7 @@ def _entries(records: Iterable[_Record]) -> Iterator[_Entry]:
             match = _matched(record.message, record.origin)
             if match:
                 yield _Entry(record, _finding(record, match, record.message))
-            elif record.message.strip() == "Application startup complete.":
+            elif _READY_RECORD.fullmatch(record.message.strip()):
                 yield _Entry(record, _Finding(record, "ready", record.message))
             elif _RAISED.match(record.message):
                 yield _Entry(record, _Finding(record, "exception", record.message))
@@ -833,7 +832,7 @@ class _Run:
         self.lines[place.file] = first, max(last, place.line)
         if entry.finding:
             self.findings.append(entry.finding)
-            self.settled = self.settled or entry.finding.kind in _SETTLED
+            self.settled = self.settled or entry.finding.kind not in _EARLY
             if entry.finding.kind == "engine":
                 self.engines.add((place.source, place.label))
         if entry.record:
@@ -904,9 +903,7 @@ class _Verdict(NamedTuple):
 def _attributed(run: _Run, target: str) -> list[_Finding]:
     """Return the findings; of each receipt that is not the target's the kind is `other`, and the note says why."""
     own = _OWN_TAGS.get(target, frozenset({target}))
-    said = "\n".join(
-        _squeezed(each.values[-1]) for each in run.findings if each.kind in {"engine", "request"} and each.values
-    )
+    said = "\n".join(_squeezed(each.values[-1]) for each in run.findings if each.kind in {"engine", "request"})
     drafter = bool(_DRAFTS.search(said)) or any(each.kind == "drafter" for each in run.findings)
     denied = any(each.kind == "unsupported" for each in run.findings)
     language = [_squeezed(each.values[2]) for each in run.findings if each.kind == "summary"]
@@ -922,8 +919,8 @@ def _attributed(run: _Run, target: str) -> list[_Finding]:
         name = finding.tag or directories.get(process) or None
         if finding.kind == "receipt":
             directories.pop(process, None)
-        if finding.kind in _POSITIVE and not name:
-            untagged[process] = untagged.get(process, 0) + (finding.kind == "receipt")
+            if not name:
+                untagged[process] = untagged.get(process, 0) + 1
         named.append((finding, name))
     result = []
     for finding, name in named:
@@ -939,7 +936,7 @@ def _attributed(run: _Run, target: str) -> list[_Finding]:
                 note = "the engine reports no compilation of the language model"
             elif drafter and denied:
                 note = "the target warns, and a drafter is loaded"
-            elif (drafter or encoder) and untagged[finding.record.process] < 2:
+            elif (drafter or encoder) and untagged.get(finding.record.process, 0) < 2:
                 note = "it does not say which component was compiled, and there is more than one"
         result.append(finding._replace(kind="other", note=note) if note else finding)
     return result
@@ -964,9 +961,8 @@ def _ambiguities(run: _Run, findings: Sequence[_Finding]) -> list[str]:
 def _is_up(run: _Run, findings: Sequence[_Finding]) -> bool:
     """Return whether start-up finished: the server's, and only where none is seen the engine's."""
     kinds = {each.kind for each in findings}
-    server = any(label.startswith("APIServer") for _, label in run.pids) or any(
-        each.record.label.startswith("APIServer") or each.pattern == "version" for each in findings
-    )
+    server = any(label.startswith("APIServer") for _, label in run.pids)
+    server = server or any(each.pattern == "version" for each in findings)
     return "ready" in kinds or (not server and bool(kinds & {"initialised", "summary"}))
 
 
@@ -993,13 +989,12 @@ def _decided(run: _Run, target: str, files: int, mixed: Sequence[str], passed: b
     decisive = {kind for kind in _DENYING if kind in kinds}
     if "exception" in kinds and not _is_up(run, findings):
         reasons.add("startup-failed")
-        decisive.add("exception")
     if "foreign-backend" in kinds or ("foreign" in kinds and not proved and not reasons):
         reasons.add("foreign-compiler")
-        decisive |= {"foreign-backend", "foreign"}
+        decisive.add("foreign")
     if proved and (off or kinds & {"unsupported", "disabled", "denial"}):
         reasons.add("contradiction")
-        decisive |= {"denial", *_POSITIVE}
+        decisive |= _POSITIVE
     if not proved and "other" in kinds:
         reasons.add("no-receipt-for-target")
         decisive.add("other")
@@ -1125,10 +1120,10 @@ def _evidence(findings: Iterable[_Finding], names: Sequence[str]) -> tuple[list[
 def _model(findings: Sequence[_Finding]) -> str:
     """Return the model that the warning names, else the one that the engine was started with."""
     for finding in findings:
-        if finding.kind == "unsupported" and finding.values and finding.values[0]:
+        if finding.kind == "unsupported" and finding.values[0]:
             return finding.values[0]
     for finding in findings:
-        named = _MODEL.search(finding.values[-1]) if finding.kind == "engine" and finding.values else None
+        named = _MODEL.search(finding.values[-1]) if finding.kind == "engine" else None
         if named:
             return re.sub(r"\\(.)", r"\1", named[1] or named[2])
     return "unknown"
@@ -1164,7 +1159,7 @@ def decide(
     keys = {
         "/".join(part for part in key.groups() if part)
         for finding in findings
-        if finding.kind in {"component", "cache-load"} and finding.values
+        if finding.kind in {"component", "cache-load"}
         for key in _CACHE_KEY.finditer(_squeezed(finding.values[0]))
     }
     return {
