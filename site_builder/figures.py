@@ -36,7 +36,9 @@ _NUMBERS: Final[Mapping[str, Decimal]] = {
         for digit, one in enumerate(_ONES[1:10], start=1)
     },
     "half": Decimal("0.5"),
+    "quarter": Decimal("0.25"),
     "twice": Decimal(2),
+    "thrice": Decimal(3),
     "dozen": Decimal(12),
 }
 _SCALES: Final[Mapping[str, Decimal]] = {
@@ -44,8 +46,19 @@ _SCALES: Final[Mapping[str, Decimal]] = {
     "thousand": Decimal(1000),
     "million": Decimal(1000000),
     "billion": Decimal(1000000000),
+    "trillion": Decimal(1000000000000),
 }
-_FIGURE_WORDS: Final = frozenset({*_NUMBERS, *_SCALES, "percent"} - {"one"})
+_PLURALS: Final = frozenset(
+    {
+        *(f"{name}{'es' if name in ('zero', 'six') else 's'}" for name in _ONES if name != "one"),
+        *(f"{name.removesuffix('y')}ies" for name in _TENS),
+        *(f"{name}s" for name in (*_SCALES, "dozen", "quarter", "percent", "zero")),
+        "halves",
+    }
+)
+"""How many there are about: figures as well, and no value reads so."""
+
+_FIGURE_WORDS: Final = frozenset({*_NUMBERS, *_SCALES, *_PLURALS, "couple", "percent"} - {"one"})
 
 # Beside the digits of every script: superscripts, fractions, Roman numerals, circled and bracketed numbers, those of
 # Chinese and Japanese, and the ten on a key.
@@ -307,7 +320,7 @@ def _amount(written: str) -> tuple[Decimal | None, int, str]:
             return None, 0, ""
         amount, places = _NUMBERS.get(name, Decimal(1)), 0
         rest = written[word.start(1) + (len(name) if name in _NUMBERS else 0) :]
-    while scale := re.match(r" ?(hundred|thousand|million|billion)\b", rest.lower()):
+    while scale := re.match(r" ?(hundred|thousand|million|billion|trillion)\b", rest.lower()):
         amount, places, rest = amount * _SCALES[scale[1]], 0, rest[scale.end() :]
     return amount, places, rest
 
