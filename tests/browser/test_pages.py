@@ -192,6 +192,30 @@ def test_keyboard(page, address):
     assert "3px" == page.evaluate("getComputedStyle(document.activeElement).outlineWidth")
 
 
+@pytest.mark.parametrize("page", [_NO_SCRIPT, {**_NO_SCRIPT, **_PHONE}], indirect=True, ids=["desk", "phone"])
+def test_from_a_citation_to_a_file_of_a_tree(page, address):
+    """Without scripts, a citation of one file opens the folded list of files at that file of that release."""
+    page.goto(address + "guides/shelf-cache/")
+    page.locator(".prose p a.source", has_text="registry").click()
+
+    assert page.url.endswith("/receipts/shelf-cache/#source:wheel@2.0.0/shelf/registry.py")
+    assert page.locator('[id="source:wheel@2.0.0/shelf/registry.py"]').is_visible()
+
+
+@pytest.mark.parametrize("page", [_NO_SCRIPT, {**_NO_SCRIPT, **_PHONE}], indirect=True, ids=["desk", "phone"])
+def test_from_a_trial_to_its_fixture(page, address):
+    """A trial leads to its fixture by a path with slashes, and a trail unfolds without scripts and fits the screen."""
+    page.goto(address + "guides/shelf-cache/")
+    page.locator(".exhibit-pointer a", has_text="starts/full/startup.log").click()
+
+    assert page.url.endswith("/receipts/shelf-cache/#fixture:starts/full/startup.log")
+    assert page.locator('[id="fixture:starts/full/startup.log"]').is_visible()
+    page.goto(address + "guides/shelf-cache/")
+    page.locator(".exhibit-pointer .trail summary").click()
+    box = page.locator(".exhibit-pointer .trail li").first.bounding_box()
+    assert box["x"] + box["width"] <= page.viewport_size["width"]
+
+
 @pytest.mark.parametrize("page", [_NO_SCRIPT], indirect=True)
 def test_from_a_claim_to_its_source(page, address):
     """Without scripts, a figure leads to its value, that to what it needs, and that to the source it was read off."""
@@ -213,6 +237,8 @@ def test_print(page, address):
 
     assert page.evaluate("[...document.querySelectorAll('.digest .rest')].every(part => part.offsetWidth > 20)")
     assert page.locator('[id="source:cache@1.0.0"]').bounding_box()["height"] > 10
+    assert page.locator(".trail li").first.bounding_box()["height"] > 5
+    assert page.locator('[id="source:wheel@2.0.0/shelf/registry.py"]').bounding_box()["height"] > 5
     assert "(" in page.evaluate("getComputedStyle(document.querySelector('.values a.attribution'), '::after').content")
 
 
