@@ -542,7 +542,7 @@ def _bare(text: str) -> tuple[str, str]:
         for expression in () if found else _SOURCES:
             found = expression.match(text)
             if found:
-                source = source or found[1]
+                source = found[1]
                 break
         if not found:
             break
@@ -578,7 +578,7 @@ def _from_json(value: Mapping[str, Any], blank: _Record, depth: int) -> Iterator
     label, pid = value.get("processName", ""), value.get("process", value.get("pid", ""))
     yield blank._replace(
         label=label if isinstance(label, str) else "",
-        pid=str(pid) if isinstance(pid, (int, str)) and re.fullmatch(r"[0-9]{1,10}", str(pid)) else "",
+        pid=str(pid) if re.fullmatch(r"[0-9]{1,10}", str(pid)) else "",
         message=_ANSI.sub("", message),
         origin=_origin(origin) if origin else None,
         headed=True,
@@ -588,14 +588,14 @@ def _from_json(value: Mapping[str, Any], blank: _Record, depth: int) -> Iterator
 
 def _with_fields(text: str, blank: _Record) -> _Record | None:
     """Return the record of a formatter that is not vLLM's, if its header has a level and the name of a module."""
-    level, origin, end, record = False, "", 0, blank
+    level, origin, end, record = False, None, 0, blank
     for _ in range(8):
         field = _FIELD.match(text, end)
         if not field:
             break
         end = field.end()
         level = level or bool(field["level"])
-        origin = origin or field["name"] or field["file"] or ""
+        origin = origin or field["name"] or field["file"]
         if field["label"]:
             record = record._replace(label=field["label"], pid=field["pid"])
     if not (level and origin):
@@ -642,8 +642,7 @@ def _parsed(text: str, blank: _Record, depth: int = 3) -> Iterator[_Record]:
         between = text[before : before + start]
         if number == 0:
             trusted = len(between) <= _TEXT and not _SPEAKS.search(between)
-            if between.strip():
-                yield blank._replace(message=between)
+            yield blank._replace(message=between)
         else:
             match = _matched(between)  # whole, and with an end of its own: what ends in a text may hold anything
             trusted = trusted and match is not None and not match.expression.pattern.format.endswith("%s")
@@ -659,7 +658,7 @@ def _seamless(lines: Iterable[_Record]) -> Iterator[_Record]:
     """Yield the lines; two between which a terminal broke a header are one."""
     held: _Record | None = None
     for line in lines:
-        if held and not _HEADER.search(held.message):
+        if held:
             tail = held.message[-200:]
             for seam in ("", " "):
                 found = _HEADER.search(tail + seam + line.message[:200])
@@ -670,8 +669,6 @@ def _seamless(lines: Iterable[_Record]) -> Iterator[_Record]:
                 yield held
                 held = line
             continue
-        if held:
-            yield held
         held = line
     if held:
         yield held
@@ -844,7 +841,7 @@ class _Run:
         """Return whether the entry belongs to a start behind this run."""
         whose = entry.place.source, entry.place.label
         known = self.pids.get(whose)
-        if entry.record and known and entry.record.pid not in known and (*whose, entry.record.pid) not in seen:
+        if entry.record and known and (*whose, entry.record.pid) not in seen:
             return True
         kind = entry.finding.kind if entry.finding else ""
         return (kind == "request" and self.settled) or (kind == "engine" and whose in self.engines)
@@ -877,7 +874,7 @@ def _runs(file: int, data: bytes) -> list[_Run]:
 
 def _interleaved(runs: Sequence[_Run]) -> bool:
     """Return whether a process of one run comes back after the start of another: then they cannot be told apart."""
-    return len(runs) > 1 and any(len(pids) > 1 for run in runs for pids in run.pids.values())
+    return any(len(pids) > 1 for run in runs for pids in run.pids.values())
 
 
 # --- Decision ---------------------------------------------------------------------------------------------------------
@@ -915,8 +912,8 @@ def _attributed(run: _Run, target: str) -> list[_Finding]:
         process = finding.record.process
         if finding.kind == "component":
             name = re.split(r"[/\\]", finding.values[0])[-1]
-            directories[process] = finding.tag or ("" if _RANK.fullmatch(name) else name)
-        name = finding.tag or directories.get(process) or None
+            directories[process] = "" if _RANK.fullmatch(name) else name
+        name = finding.tag or directories.get(process)
         if finding.kind == "receipt":
             directories.pop(process, None)
             if not name:
@@ -1014,9 +1011,9 @@ def _decided(run: _Run, target: str, files: int, mixed: Sequence[str], passed: b
             reasons.add("cache-load")
     if any(_unaudited(findings, kinds) for kinds in [*({kind} for kind in decisive - _POSITIVE), decisive & _POSITIVE]):
         reasons.add("unaudited-wording")
-    eligible = not (rejected or ambiguous or incomplete) and passed
+    eligible = passed and not (ambiguous or incomplete)
     decision = "REJECT" if rejected else "CANARY-ELIGIBLE" if eligible else "HOLD"
-    totals = [each.seconds for each in findings if each.kind == "receipt" and each.seconds]
+    totals = [each.seconds or "0" for each in findings if each.kind == "receipt"]
     return _Verdict(
         decision,
         tuple(reason for reason in _REASONS if reason in reasons),
