@@ -364,6 +364,15 @@ def script(*functions: str, files: Mapping[str, str] = FILES) -> dict[str, str]:
     return {**files, SCRIPT: files[SCRIPT] + "".join(f"\n\n{function}" for function in functions)}
 
 
+def apart(*functions: str) -> dict[str, str]:
+    """Return the files with the two wheels as sources by themselves, of which the audit reads the first."""
+    files = script(*functions)
+    one = changed("sources.yaml", "  - id: wheel@{release}\n    for: releases\n", "  - id: wheel@1.0.0\n", files)
+    text = one[f"{HOME}sources.yaml"].replace("{key}", "1.0.0")
+    both = text + text.replace("1.0.0", "1.1.0").removeprefix("sources:\n")
+    return {**one, f"{HOME}sources.yaml": both, SCRIPT: one[SCRIPT].replace('"wheel@{release}"', '"wheel@1.0.0"')}
+
+
 def line_of(text: str, files: Mapping[str, str] = FILES, name: str = SCRIPT) -> int:
     """Return the line of a file that a text begins in."""
     return files[name][: files[name].index(text)].count("\n") + 1

@@ -142,6 +142,27 @@ def test_from_bytes_and_from_the_record(store, lock):
         assert receipts.written(_record(part).receipt) == receipts.written(recorded.receipt)
 
 
+def test_a_control_of_which_the_record_is_all_there_is():
+    """Where search or control are not both at hand, the record stands, and nobody wonders what else was not read."""
+    search = 'wheel.tree.module("shelf/unread.py").count("string", containing="asks")'
+    function = _absence(f"return {search}", control="wheel@1.1.0").replace('"wheel@{release}"', '"wheel@1.0.0"')
+    files = groves.apart(function)
+    files[SCRIPT] = files[SCRIPT].replace('each="release", ', "").replace("most(pages.values())", "pages")
+    files[SCRIPT] = files[SCRIPT].replace("return row(binder=binder, pages=pages, plain=no_mark)", "return pages")
+    store, lock = groves.stocked(files, {"1.0.0": {**PACKAGE, "shelf/unread.py": "NOBODY = 'minds'\n"}})
+    whole = groves.body(store, lock, files)
+
+    assert (("shelf/unread.py",), 6) == (groves.members(lock, "1.1.0"), len(_members(lock)))
+    assert ("yes", "wheel@1.1.0") == (whole.absences[-1].value, whole.absences[-1].control["source"])
+    for without in ("wheel@1.0.0", "wheel@1.1.0"):
+        assert whole == groves.body(store, lock, files, without=frozenset({without}), recorded=_record(whole))
+    said = demo.problems(partial(groves.body, store, lock, files, without=frozenset({"wheel@1.1.0"})))
+    assert [
+        f"{SCRIPT}:{groves.line_of(function, files)}: more: wheel@1.0.0: expected the bytes of its control wheel@1.1.0,"
+        f" found neither them nor a record\n{_MEND}"
+    ] == said
+
+
 def test_neither_bytes_nor_a_record(store, lock):
     """Without both, nothing is computed, and nothing is called unknown."""
     said = demo.problems(partial(groves.body, store, lock, without=frozenset({"wheel@1.0.0"})))

@@ -36,6 +36,12 @@ def store() -> Shelf:
     return Shelf()
 
 
+_SEARCH = (
+    '@audit.absence("wheel@1.0.0", control="wheel@1.1.0")\ndef no_limit(wheel):\n    """No limit is named."""\n'
+    '    return wheel.tree.module("shelf/unread.py").count("string", containing="asks")\n'
+)
+
+
 def _packages(text: Mapping[str, str] | None = None, *without: str) -> dict[str, Mapping[str, str]]:
     """The files of both wheels, those of the first one with others or without some."""
     first = {path: body for path, body in {**PACKAGE, **(text or {})}.items() if path not in without}
@@ -87,17 +93,7 @@ def test_a_chain_of_imports(net, store):
 
 def test_an_absence_whose_search_does_not_say_its_control(net, store):
     """The same search on its control reads files, too; where the control is another tree, they are that tree's."""
-    search = (
-        '@audit.absence("wheel@1.0.0", control="wheel@1.1.0")\ndef no_limit(wheel):\n    """No limit is named."""\n'
-        '    return wheel.tree.module("shelf/unread.py").count("string", containing="asks")\n'
-    )
-    files = groves.script(search)
-    files = groves.changed(
-        "sources.yaml", "  - id: wheel@{release}\n    for: releases\n", "  - id: wheel@1.0.0\n", files
-    )
-    text = files[f"{HOME}sources.yaml"].replace("{key}", "1.0.0")
-    files[f"{HOME}sources.yaml"] = text + text.replace("1.0.0", "1.1.0").removeprefix("sources:\n")
-    files = {**files, SCRIPT: files[SCRIPT].replace('"wheel@{release}"', '"wheel@1.0.0"')}
+    files = groves.apart(_SEARCH)
     groves.served(net, groves.wheels(_packages({"shelf/unread.py": "NOBODY = 'minds'\n"})))
     report = groves.fetched(net, store, files=files)
 
@@ -120,23 +116,28 @@ def test_what_only_a_part_made_ask_for(net, store):
     """A file that was asked for because another was not there yet is not among those that are locked."""
     swallowing = (
         '@audit.observation("wheel@{release}")\ndef more(wheel):\n    """More."""\n'
-        '    try:\n        wheel.tree.module("shelf/unread.py")\n    except Exception:\n'
-        '        return wheel.tree.module("shelf/loose.py").constant("LOOSE")\n'
+        '    try:\n        wheel.tree.module("shelf/unread.py")\n        wheel.tree.module("shelf/host.py")\n'
+        '    except Exception:\n        return wheel.tree.module("shelf/loose.py").constant("LOOSE")\n'
         '    return wheel.tree.module("shelf/unread.py").constant("NOBODY")\n'
     )
     groves.served(net)
-    report = groves.fetched(net, store, files=groves.script(swallowing))
+    files = groves.script(swallowing)
+    report = groves.fetched(net, store, files=files)
 
-    assert tuple(sorted((*READ, "shelf/unread.py"))) == groves.members(report)
+    assert tuple(sorted((*READ, "shelf/host.py", "shelf/unread.py"))) == groves.members(report)
     assert digest_of(PACKAGE["shelf/loose.py"].encode()) in store.bodies
-    assert "more@1.0.0 = asks" in list(groves.lines_of(groves.body(store, report.lock, groves.script(swallowing))))
+    assert "more@1.0.0 = asks" in list(groves.lines_of(groves.body(store, report.lock, files)))
 
 
 def test_a_refusal_that_an_observation_swallows(net, store):
     """A script that catches whatever a reader raises does not hide from fetch that a file is missing."""
-    also = '    try:\n        wheel.tree.module("shelf/unread.py")\n    except Exception:\n        pass\n'
+    swallowing = (
+        '@audit.observation("wheel@{release}")\ndef more(wheel):\n    """More."""\n'
+        '    try:\n        wheel.tree.module("shelf/unread.py")\n    except Exception:\n        pass\n'
+        "    return _binder(wheel.tree)[0].seen\n"
+    )
     groves.served(net)
-    report = groves.fetched(net, store, files=groves.script(_reads("shelf/unread.py", also=also)))
+    report = groves.fetched(net, store, files=groves.script(swallowing))
 
     assert tuple(sorted((*READ, "shelf/unread.py"))) == groves.members(report)
 
