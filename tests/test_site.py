@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
@@ -645,6 +646,27 @@ def test_what_a_guide_tells_machines():
         assert "The page cache that grew with an upgrade" == said["headline"]
         assert said["publisher"]["name"].startswith("The review’s team")
         assert ["https://audits.example/receipts/shelf-cache/2/receipt.json"] == said["isBasedOn"]
+
+
+def test_corrections_of_two_audits():
+    """Two audits may call a correction alike; what corrects one publication stands together under its title, once."""
+    of = sample.publication()
+    (first,) = of.corrections
+    other = replace(first, evidence=(replace(first.evidence[0], audit="shelf-log"),))
+    page = LexborHTMLParser(dict(_unlinked(replace(of, corrections=(first, other))))["corrections/index.html"])
+
+    assert ["correction:shelf-cache/c1", "correction:shelf-log/c1"] == [
+        node.attributes["id"] for node in page.css("section.correction")
+    ]
+    assert [first.publication] == [node.text() for node in page.css(".prose h2")]
+
+
+def _unlinked(of: site.Publication) -> Iterator[tuple[str, str]]:
+    """The pages of a publication, whether or not their links hold."""
+    with suppress(GuideError):
+        for path, body in site.render(of, sample.templates()):
+            if isinstance(body, bytes) and path.endswith(".html"):
+                yield path, body.decode()
 
 
 def test_ids_of_the_page_are_reserved():

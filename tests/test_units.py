@@ -255,6 +255,23 @@ def test_edits_in_any_order(root, seed):
     assert 2 <= wrong <= 10
 
 
+def test_a_draft_beside_a_number(root):
+    """A draft beside a number is one more page of its audit: both stand, and change, as in a clean build."""
+    for verb in ("publish", "issue"):
+        done = demo.ran(root, verb, "cache")
+        assert done.exit_code in (0, 4), done.output
+    assert 0 == _agrees(root)
+    receipts = root / "dist/receipts" / "cache"
+    assert (receipts / "1/receipt.json").read_bytes() == (receipts / "receipt.json").read_bytes()
+    assert (receipts / "draft/index.html").exists()
+    assert 0 == _ran(root)["written"]
+    _EDITS["a decision"](root)
+    assert 1 == _agrees(root)
+    assert 0 == demo.ran(root, "issue", "cache").exit_code
+    assert 0 == _agrees(root)
+    assert 0 == demo.ran(root, "verify", str(root / "dist")).exit_code
+
+
 def _ran(root: Path, *options: str) -> Mapping[str, int]:
     done = demo.ran(root, "build", "--json", *options)
     assert 0 == done.exit_code, done.output
