@@ -59,7 +59,7 @@ def body(say: Callable[[str], str] = str) -> dict[str, Any]:
     def digest(name: str) -> str:
         return Digest.of(name.encode())
 
-    sources = [
+    sources: list[dict[str, Any]] = [
         {
             "id": f"{family}@{release}",
             "purpose": say(purpose),
@@ -116,7 +116,7 @@ def body(say: Callable[[str], str] = str) -> dict[str, Any]:
         }
         for release in RELEASES[-2:]
     ]
-    trail = [
+    trail: list[dict[str, Any]] = [
         {
             "step": say(step),
             "value": say(value),
@@ -131,7 +131,7 @@ def body(say: Callable[[str], str] = str) -> dict[str, Any]:
             )
         )
     ]
-    observations = [
+    observations: list[dict[str, Any]] = [
         {
             "id": f"pageSize@{release}",
             "value": _PAGES[release],
