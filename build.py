@@ -197,8 +197,15 @@ def verify(project: Project, said: _Said, target: str | None, require_bytes: boo
     if target is None:
         from site_builder import verification
 
-        verified = _verified(project.inputs(), require_bytes=require_bytes)[1]
+        inputs = project.inputs()
+        verified = _verified(inputs, require_bytes=require_bytes)[1]
         _say_verified(said, verification.audit_units(verified), len(verified.guides))
+        said.facts["unchecked"] = dict(verification.unchecked(inputs, verified))
+        said.lines += [
+            f"{name}: {number} figures in statements, reasons, limits, purposes and desk texts are not checked"
+            for name, number in said.facts["unchecked"].items()
+            if number
+        ]
     elif target.startswith(("https://", "http://")):
         from site_builder import fetching
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from html import escape
 from typing import Annotated, Final, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from site_builder.errors import GuideError, Problem
 from site_builder.figures import UNIT_OUTSIDE, Figure, Vocabulary, figures, is_digest, reads, stands_in
@@ -191,6 +191,8 @@ class BoundCells:
     citations: tuple[Citation, ...]
     coverage: Coverage
     references: Mapping[int, _Resolved]
+    unchecked: Mapping[str, tuple[str, ...]]
+    """The figures that nothing holds to a value, by what is said with them: a statement, a reason, the limits."""
 
     def rendered(self, href: Href) -> Mapping[tuple[str, str, str], str]:
         """Return the cells as HTML, by table, row and column."""
@@ -307,6 +309,7 @@ def bind_cells(
         citations=tuple(desk.citations),
         coverage=desk.coverage(0),
         references=desk.references,
+        unchecked=dict(_unchecked(ledger, vocabulary)),
     )
 
 
@@ -315,7 +318,7 @@ def _unbound_words(ledger: Ledger, vocabulary: Vocabulary) -> Iterator[Problem]:
     folder = f"evidence/{ledger.audit}/"
     body = ledger.receipt.body
     decision = (body.decision.state, body.decision.statement, *body.decision.conditions)
-    texts = [(f"{folder}decision.yaml", text) for text in decision]
+    texts = [(f"{folder}audit.py", body.question), *((f"{folder}decision.yaml", text) for text in decision)]
     texts += [
         (f"{folder}decision.yaml", text)
         for item in body.decision.reopen
@@ -327,6 +330,11 @@ def _unbound_words(ledger: Ledger, vocabulary: Vocabulary) -> Iterator[Problem]:
         where = f"{folder}tables/{result.id}.yaml" if written else f"{folder}audit.py"
         titles = [result.title, *(column.title for column in result.columns)]
         texts += [(where, text) for text in (*titles, *([result.statement] if written else ()))]
+    yield from worded(texts, vocabulary)
+
+
+def worded(texts: Iterable[tuple[str, str]], vocabulary: Vocabulary) -> Iterator[Problem]:
+    """Yield each figure of texts that can hold no binding, by where each stands."""
     for where, text in dict.fromkeys(texts):
         for figure in figures(text, vocabulary):
             yield Problem(
@@ -334,6 +342,40 @@ def _unbound_words(ledger: Ledger, vocabulary: Vocabulary) -> Iterator[Problem]:
                 problem=f"expected words without a figure, found {figure.word!r} in {text!r}",
                 remedy="Say it without the figure, or in a sentence or a cell where it can be bound.",
             )
+
+
+def _unchecked(ledger: Ledger, vocabulary: Vocabulary) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The figures of what a receipt says beside its values: statements, reasons, limits, purposes, the desk's texts.
+
+    Nothing holds them to a value, so that their number is shown. What is one word by itself (an operation's id, a digest)
+    is no sentence.
+    """
+    receipt = ledger.receipt
+    said = [(name, text) for name, text in words(ledger).items() if not name.endswith("/by")]
+    said += [(f"source {source.id.partition('@')[0]}", source.purpose) for source in receipt.body.sources]
+    issued = receipt.issued
+    for name, record in (
+        ("overlap", issued.overlap),
+        ("intake", issued.intake),
+        ("search budget", issued.search_budget),
+    ):
+        said += [(f"the desk's {name}", text) for text in _texts(record) if " " in text]
+    found: dict[str, list[str]] = {}
+    for name, text in dict.fromkeys(said):
+        found.setdefault(name, []).extend(figure.text for figure in figures(text, vocabulary))
+    yield from ((name, tuple(items)) for name, items in found.items() if items)
+
+
+def _texts(record: JsonValue) -> Iterator[str]:
+    """Every text of a record of any form."""
+    if isinstance(record, str):
+        yield record
+    elif isinstance(record, Mapping):
+        for item in record.values():
+            yield from _texts(item)
+    elif isinstance(record, Sequence):
+        for item in record:
+            yield from _texts(item)
 
 
 def _phrased_otherwise(ledger: Ledger, vocabulary: Vocabulary) -> Iterator[Problem]:

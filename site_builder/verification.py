@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from site_builder import audits, checking, editorial, publications, receipts, records, strict
-from site_builder.bindings import Bound, BoundCells, bind, bind_cells, read_links
+from site_builder.bindings import Bound, BoundCells, bind, bind_cells, read_links, worded
 from site_builder.errors import EvidenceError, GuideError, Problem, ReceiptError, SourceError
 from site_builder.figures import Vocabulary
 from site_builder.guides import Guide, read_guide, read_page
@@ -35,10 +35,12 @@ from site_builder.site import (
     href,
     read_contributors,
     read_corrections,
+    read_site,
     tool_name,
 )
 from site_builder.snapshots import Snapshot, untrue_members
 from site_builder.sources import (
+    Artifact,
     FileLocator,
     Lists,
     Lock,
@@ -126,7 +128,51 @@ def snapshot_gate(inputs: Inputs, names: Iterable[str], *, require_bytes: bool =
         held[audit.name] = _held(inputs, audit, require_bytes)
 
     gathered((lambda audit=inputs.audits[name]: step(audit)) for name in names)  # type: ignore[misc]
+    if problems := tuple(_released_otherwise(inputs, held)):
+        raise SourceError(*problems)
     return held
+
+
+_ONE_FILE = (
+    "A released file does not change: one of the two was edited. Restore it, or fetch again, which asks the index."
+)
+
+
+def _released_otherwise(inputs: Inputs, held: Mapping[str, Held]) -> Iterator[Problem]:
+    """Yield where a lock says of a released file what another audit's lock does not.
+
+    No bytes at hand yield what the index states of a file that was read in part; that two readings agree is what is there.
+    """
+    for name, audit in inputs.audits.items():
+        if audit.lock is None:
+            continue
+        others = [other for other in held if other != name and (other < name or name not in held)]
+        shared = [
+            (other, artifact)
+            for other in others
+            for artifact in held[other].lock.artifacts
+            if artifact.file.encode() in audit.lock.body
+        ]
+        if not shared:
+            continue
+        lock = held[name].lock if name in held else read_lock(audit.lock.body, audit.lock.where)
+        own = {artifact.file: artifact for artifact in lock.artifacts}
+        for other, artifact in shared:
+            where = f"evidence/{other}/sources.lock"
+            yield from _differing(own.get(artifact.file), artifact, audit.lock.where, where)
+
+
+def _differing(found: Artifact | None, expected: Artifact, where: str, stated_in: str) -> Iterator[Problem]:
+    if found is not None and _stated(found) != _stated(expected):
+        yield Problem(
+            where=f"{where}: {found.file}",
+            problem=f"expected {_stated(expected)} as {stated_in} says, found {_stated(found)}",
+            remedy=_ONE_FILE,
+        )
+
+
+def _stated(artifact: Artifact) -> str:
+    return f"{artifact.digest} of {artifact.bytes} bytes, {artifact.purl} of {artifact.uploaded_at}"
 
 
 def _held(inputs: Inputs, audit: AuditInputs, require_bytes: bool) -> Held:
@@ -239,7 +285,13 @@ def _lock_problems(sources: Sequence[Source], lock: Lock, audit: AuditInputs) ->
                 remedy="Cite it again, or fetch again so that the lock forgets it.",
             )
     used = {entry.artifact for entry in lock.entries}
-    for file in artifacts:
+    for file, artifact in artifacts.items():
+        if artifact.verified and file.endswith(".whl"):
+            yield Problem(
+                where=f"{where}: {file}",
+                problem="verified: expected false, since a wheel is read in part, found true",
+                remedy="The lock is written by `fetch` alone: restore it, or fetch again.",
+            )
         if file not in used:
             yield Problem(
                 where=f"{where}: {file}",
@@ -364,6 +416,7 @@ def receipt_gate(inputs: Inputs, held: Mapping[str, Held]) -> Mapping[str, Ledge
         current = newest(audit)
         gathered(
             (
+                partial(_released_as_published, audit, held[audit.name], opened),
                 *(partial(_by_itself, audit, version, ledger) for version, ledger in opened.items()),
                 *([partial(_reproduced, audit, held[audit.name], current[1], opened[current[0]])] if current else []),
             )
@@ -371,6 +424,21 @@ def receipt_gate(inputs: Inputs, held: Mapping[str, Held]) -> Mapping[str, Ledge
 
     gathered((lambda audit=inputs.audits[name]: step(audit)) for name in held)  # type: ignore[misc]
     return ledgers
+
+
+def _released_as_published(audit: AuditInputs, held: Held, opened: Mapping[Version, Ledger]) -> None:
+    """A lock says of a released file what the published receipts of its audit say."""
+    where = audit.lock.where if audit.lock else audit.sources.where
+    own = {artifact.file: artifact for artifact in held.lock.artifacts}
+    problems = [
+        problem
+        for version, ledger in opened.items()
+        if version != "draft"
+        for artifact in ledger.receipt.body.artifacts
+        for problem in _differing(own.get(artifact.file), artifact, where, audit.receipts[version].where)
+    ]
+    if problems:
+        raise SourceError(*problems)
 
 
 _ISSUE_AGAIN = "Restore it, or issue the draft again."
@@ -540,6 +608,7 @@ def claim_gate(inputs: Inputs, ledgers: Mapping[str, Ledger], rules: Rules, carr
             *(partial(page, slug, file) for slug, file in written.items()),
             *(partial(_named_once, slug, inputs) for slug in inputs.pages if slug in inputs.policies),
             partial(_tools_named_once, inputs),
+            partial(_without_figures, inputs, rules.vocabulary),
         )
     )
     pinned = [pin for bound in (*guides.values(), *pages.values()) for pin in bound.ledgers]
@@ -552,6 +621,27 @@ def claim_gate(inputs: Inputs, ledgers: Mapping[str, Ledger], rules: Rules, carr
     ]
     gathered(partial(tables, pin) for pin in dict.fromkeys((*current, *pinned)) if pin in ledgers)
     return Claimed(guides=guides, pages=pages, cells=cells)
+
+
+def _without_figures(inputs: Inputs, vocabulary: Vocabulary) -> None:
+    """The site's own texts stand on no receipt, and so hold no figure."""
+    settings = read_site(inputs.site.body, inputs.site.where)
+    texts = [(inputs.site.where, text) for text in (settings.title, settings.description, settings.team)]
+    if inputs.links:
+        known = read_links(inputs.links.body, inputs.links.where)
+        texts += [(inputs.links.where, link.purpose) for link in known.values()]
+    if problems := tuple(worded(texts, vocabulary)):
+        raise GuideError(*problems)
+
+
+def unchecked(inputs: Inputs, verified: Verified) -> Mapping[str, int]:
+    """Return by audit how many figures of its newest receipt's statements, reasons, limits and the like nothing checks."""
+    current = {name: f"{name}@{found[0]}" for name, audit in inputs.audits.items() if (found := newest(audit))}
+    return {
+        name: sum(map(len, verified.cells[pin].cells.unchecked.values()))
+        for name, pin in current.items()
+        if pin in verified.cells
+    }
 
 
 def _named_once(slug: str, inputs: Inputs) -> None:

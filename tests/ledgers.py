@@ -105,9 +105,14 @@ def _observed(name: str, value: Any, **shape: Any) -> dict[str, Any]:
     return {"id": name, "value": value, "source": "kernel@1.28.0", "statement": "As read.", **shape}
 
 
-def ledger(audit: str = "oom", version: int | str = 3, changed: dict[str, Any] | None = None) -> Ledger:
-    """Return the receipt of an audit, opened, with some parts of its body changed."""
-    issued: dict[str, Any] = {
+def ledger(
+    audit: str = "oom",
+    version: int | str = 3,
+    changed: dict[str, Any] | None = None,
+    issued: dict[str, Any] | None = None,
+) -> Ledger:
+    """Return the receipt of an audit, opened, with some parts of its body and of how it was issued changed."""
+    made: dict[str, Any] = {
         "version": version,
         "asOf": "2026-11-30T10:00:00Z",
         "operationId": "x",
@@ -118,6 +123,7 @@ def ledger(audit: str = "oom", version: int | str = 3, changed: dict[str, Any] |
         "intake": "none",
         "searchBudget": "none",
         "review": "none",
+        **(issued or {}),
     }
-    receipt = Receipt.model_validate({"audit": audit, "body": {**body(), **(changed or {})}, "issued": issued})
+    receipt = Receipt.model_validate({"audit": audit, "body": {**body(), **(changed or {})}, "issued": made})
     return Ledger(receipt=receipt, digest=DIGEST)

@@ -657,6 +657,37 @@ def test_words_that_can_hold_no_binding_hold_no_figure():
     ) in str(stopped.value)
 
 
+def test_figures_that_nothing_checks_are_counted():
+    """Statements, reasons, limits, purposes and the desk's sentences hold no binding: their figures are told, by where."""
+    changed = body()
+    changed["limits"] = ["Run on GLM-5.2 alone.", "Of 32 heads, twenty were left out."]
+    changed["observations"][0]["statement"] = "Heads below which 2 paths part."
+    changed["assumptions"][0]["reason"] = "Half of 4."
+    changed["sources"][0]["purpose"] = "The kernel of 1.28.0"
+    issued = {"overlap": {"closest": [{"page": "One of 90 pages."}, "2026"]}}
+    met = bind_cells(
+        ledger(changed=changed, issued=issued), vocabulary=_NAMES, links={}, tools={}, locate=lambda *_: "t:1"
+    )
+
+    assert {
+        "the limits": ("32", "twenty"),
+        "minHeads": ("2",),
+        "splits/reason": ("Half", "4"),
+        "source kernel": ("1.28.0",),
+        "the desk's overlap": ("90",),
+    } == met.unchecked
+
+
+def test_a_question_holds_no_figure():
+    """The question is the page's title: a figure in it is a problem."""
+    with pytest.raises(GuideError) as stopped:
+        bind_cells(
+            ledger(changed={"question": "Is it 8 GiB?"}), vocabulary=_NAMES, links={}, tools={}, locate=lambda *_: "t:1"
+        )
+
+    assert "evidence/oom/audit.py: expected words without a figure, found '8' in 'Is it 8 GiB?'" in str(stopped.value)
+
+
 def test_a_trigger_holds_no_figure_under_any_name():
     """Every text of a re-open trigger is shown, whatever the editor called it."""
     changed = body()

@@ -316,6 +316,19 @@ def test_a_verdict_is_carried_over_on_the_same_bytes_alone(root):
     assert _runs(root, "publish", "demo")
 
 
+def test_figures_that_nothing_checks(root):
+    """How many figures stand in statements and the like is said when verifying, and on the receipt's page."""
+    _edit(root / "evidence/demo/audit.py", '"Nothing was run."', '"Nothing was run on 2 machines."')
+    _ran(root, "issue", "demo")
+
+    said = _ran(root, "verify")
+    assert "demo: 1 figures in statements, reasons, limits, purposes and desk texts are not checked\n" in said
+    assert {"demo": 1} == json.loads(_ran(root, "verify", "--json"))["unchecked"]
+    _ran(root, "build")
+    page = (root / "dist/receipts/demo/index.html").read_text(encoding="utf-8")
+    assert "<dt>Not checked</dt><dd>1 figure in statements" in page
+
+
 # What is wrong stops it
 
 

@@ -242,7 +242,7 @@ def test_a_published_receipt_that_was_edited(numbered):
 
 def _again(root: Path) -> None:
     """Publish a second version in which nothing but a reason differs."""
-    _edit(demo.SCRIPT, "Chosen, to have one.", "Chosen to have one.")(root)
+    _edit(demo.SCRIPT, "From one that fits to the default.", "From a small one to the default.")(root)
     for verb in ("issue", "publish"):
         assert 0 == demo.ran(root, verb, "cache").exit_code
     assert 0 == demo.ran(root, "build").exit_code
@@ -466,6 +466,12 @@ def test_an_audit_that_does_not_hold(root, work, said):
             "content/guides/cache.md:9: expected '64' 2 times outside of claims, found it 3 times\n"
             "    Make the new ones claims, or correct the count once each was looked at.\n",
             id="an exempt figure that occurs more often than declared",
+        ),
+        pytest.param(
+            _edit("content/site.yaml", "description: ", "description: Ninety audits. "),
+            "content/site.yaml: expected words without a figure, found 'Ninety' in 'Ninety audits. Audits of a library that does not exist.'\n"
+            "    Say it without the figure, or in a sentence or a cell where it can be bound.\n",
+            id="a figure in the site's own description",
         ),
         pytest.param(
             _edit(demo.GUIDE, "status: published", "status: published\nmood: good"),

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -12,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from site_builder import receipts, strict, verification
+from site_builder import receipts, sources, strict, verification
 from site_builder.errors import EvidenceError, GuideError, ReceiptError, SourceError
 from site_builder.figures import Vocabulary
-from site_builder.inputs import Inputs
+from site_builder.inputs import File, Inputs
 from site_builder.sources import Lock
 from site_builder.units import Keys, Unit
+from site_builder.values import Digest
 from site_builder.verification import Rules
 from tests import demo, groves, simulators
 from tests.simulators import Shelf
@@ -102,6 +104,74 @@ def _locked(name: str, **changed: Any) -> Lock:
     return lock.model_copy(
         update={"entries": tuple(one.model_copy(update=changed) if one.id == name else one for one in lock.entries)}
     )
+
+
+def _with_artifact(file: str, **changed: Any) -> Lock:
+    lock = demo.lock()
+    artifacts = tuple(one.model_copy(update=changed) if one.file == file else one for one in lock.artifacts)
+    return lock.model_copy(update={"artifacts": artifacts})
+
+
+_WHEEL = "shelf-1.1.0-py3-none-any.whl"
+_ONE_FILE = (
+    "    A released file does not change: one of the two was edited. Restore it, or fetch again, which asks the index."
+)
+
+
+def test_a_wheel_that_is_said_to_be_verified():
+    """A wheel is read in part: that its digest was recomputed is nobody's to say."""
+    made = _inputs(locked=_with_artifact(_WHEEL, verified=True))
+
+    assert [
+        f"{demo.LOCK}: {_WHEEL}: verified: expected false, since a wheel is read in part, found true\n{_LOCK_IS}"
+    ] == demo.problems(lambda: verification.snapshot_gate(made, ["cache"]))
+
+
+@pytest.mark.parametrize(
+    "changed", [{"digest": "sha256:" + "0" * 64}, {"bytes": 7}, {"uploaded_at": "2020-01-01T00:00:00Z"}]
+)
+def test_a_released_file_that_another_audit_knows_otherwise(changed):
+    """Two locks say the same of a released file, whether or not both of their audits are run again."""
+    lock = _with_artifact(_WHEEL, **changed).model_copy(update={"audit": "other"})
+    made = _inputs()
+    other = replace(
+        made.audits["cache"],
+        name="other",
+        lock=File(where="evidence/other/sources.lock", body=sources.write_lock(lock)),
+    )
+    made = replace(made, audits={**made.audits, "other": other})
+
+    for names in (["cache"], ["other"], ["cache", "other"]):
+        (said,) = demo.problems(partial(verification.snapshot_gate, made, names))
+        assert f": {_WHEEL}: expected " in said
+        assert said.endswith(_ONE_FILE)
+        assert {"evidence/cache/sources.lock", "evidence/other/sources.lock"} <= set(
+            re.findall(r"evidence/\w+/sources.lock", said)
+        )
+    same = replace(
+        other, lock=File(where="x", body=sources.write_lock(demo.lock().model_copy(update={"audit": "other"})))
+    )
+    assert ["cache", "other"] == list(
+        verification.snapshot_gate(replace(made, audits={**made.audits, "other": same}), ["cache", "other"])
+    )
+
+
+def test_a_released_file_that_was_published_otherwise():
+    """A lock says of a released file what the published receipts say."""
+    sound = _inputs()
+    made = _inputs(locked=_with_artifact(_WHEEL, digest="sha256:" + "0" * 64))
+    audit = made.audits["cache"]
+    published = File(where="evidence/cache/receipts/1.json", body=sound.audits["cache"].receipts["draft"].body)
+    made = replace(made, audits={"cache": replace(audit, receipts={**audit.receipts, 1: published})})
+    held = verification.snapshot_gate(made, ["cache"])
+
+    said = demo.problems(lambda: verification.receipt_gate(made, held))
+    digest = Digest.of(_WHEEL.encode())
+    told = "of 1024 bytes, pkg:pypi/shelf@1.1.0 of 2026-05-04T10:00:00Z"
+    assert (
+        f"{demo.LOCK}: {_WHEEL}: expected {digest} {told} as evidence/cache/receipts/1.json says, "
+        f"found sha256:{'0' * 64} {told}\n{_ONE_FILE}"
+    ) in said
 
 
 _RAW = "https://raw.forge.example/shelf/0123456789abcdef0123456789abcdef01234567"

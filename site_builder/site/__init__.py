@@ -406,6 +406,7 @@ class _Press:
             shown=Shown(ledger, "", cells.rendered(self._href) if cells else {}),
             version=version,
             newest=audit.ledger.receipt.issued.version,
+            unchecked=sum(map(len, cells.unchecked.values())) if cells else 0,
             guides=self.heads_by_audit.get(ledger.audit, ()),
         )
 
