@@ -193,7 +193,7 @@ def _say_verified(said: _Said, audits: Mapping[str, Unit], guides: int) -> None:
 @click.option("--require-bytes", is_flag=True, help="Missing bytes of an entry that was obtained are an error.")
 @click.option("--trust", multiple=True, metavar="HOST:PORT", help="A private address that may be read.")
 def verify(project: Project, said: _Said, target: str | None, require_bytes: bool, trust: tuple[str, ...]) -> None:
-    """Pass the gates alone; or hold a built folder, an address or a saved receipt to what it says of itself."""
+    """Pass the gates alone; or hold a built folder, an address, a saved receipt or page to what it says of itself."""
     if target is None:
         from site_builder import verification
 
@@ -218,6 +218,8 @@ def verify(project: Project, said: _Said, target: str | None, require_bytes: boo
 
         published = Published(Path(target))
         _check_site(project, said, published.names(), published.read, target.rstrip("/"))
+    elif Path(target).is_file() and target.endswith((".html", ".htm")):
+        _check_page(project, said, Path(target).read_bytes(), target)
     elif Path(target).is_file():
         _check_receipt(project, said, Path(target).read_bytes(), target)
     else:
@@ -250,6 +252,26 @@ def _check_site(
         said.wrong(list(checking.against_log(read(checking.MANIFEST) or b"", log, where)))
     if not said.problems:
         said.lines.append(f"{where}: every file is as its manifest says")
+
+
+def _check_page(project: Project, said: _Said, body: bytes, where: str) -> None:
+    """A saved page, held to the receipts of this repository."""
+    from site_builder import checking
+    from site_builder.site import marked
+
+    files = {
+        f"{audit.name}@{version}": file
+        for audit in project.inputs().audits.values()
+        for version, file in audit.receipts.items()
+    }
+
+    @cache
+    def receipt(pin: str) -> marked.Opened | None:
+        return marked.Opened(checking.sound(files[pin].body, files[pin].where)) if pin in files else None
+
+    said.wrong(list(marked.check_page(body, where, receipt, marks_expected=True)))
+    if not said.problems:
+        said.lines.append(f"{where}: every marked value reads as its receipt in this repository has it")
 
 
 def _check_receipt(project: Project, said: _Said, body: bytes, where: str) -> None:

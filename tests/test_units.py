@@ -272,6 +272,22 @@ def test_a_draft_beside_a_number(root):
     assert 0 == demo.ran(root, "verify", str(root / "dist")).exit_code
 
 
+def test_a_saved_page(root):
+    """A page that somebody saved is held to the receipts of the repository, and says so; without a mark it says nothing."""
+    assert 0 == _ran(root)["removed"]
+    saved = root / "saved.html"
+    page = (root / "dist/receipts/cache/index.html").read_text(encoding="utf-8")
+    saved.write_text(page, encoding="utf-8")
+    assert 0 == (said := demo.ran(root, "verify", str(saved))).exit_code, said.output
+    assert "saved.html: every marked value reads as its receipt in this repository has it\n" in said.output
+    saved.write_text(page.replace(">256\u00a0MiB<", ">257\u00a0MiB<"), encoding="utf-8")
+    assert 1 == (said := demo.ran(root, "verify", str(saved))).exit_code
+    assert "memory: expected '256 MiB' (cache@draft), found '257 MiB'\n" in said.output
+    saved.write_text("<p>256 MiB</p>", encoding="utf-8")
+    assert 1 == (said := demo.ran(root, "verify", str(saved))).exit_code
+    assert "saved.html: expected a value with data-address, found none\n" in said.output
+
+
 def _ran(root: Path, *options: str) -> Mapping[str, int]:
     done = demo.ran(root, "build", "--json", *options)
     assert 0 == done.exit_code, done.output

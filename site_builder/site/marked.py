@@ -98,14 +98,22 @@ class Opened:
         return (_seen(unescape(_TAG.sub("", reading(cell.value)))), _seen(bare(cell.value)))
 
 
-def check_page(body: bytes, where: str, receipt: Callable[[str], Opened | None]) -> Iterator[Problem]:
+def check_page(
+    body: bytes, where: str, receipt: Callable[[str], Opened | None], *, marks_expected: bool = False
+) -> Iterator[Problem]:
     """Yield each marked value of a page that does not read as what stands at its address.
 
-    `receipt` returns the receipt of a pin, if it is at hand.
+    `receipt` returns the receipt of a pin, if it is at hand; with `marks_expected`, a page without any is a problem.
     """
     marks = _Marks()
     marks.feed(body.decode("utf-8", "replace"))
     marks.close()
+    if marks_expected and not marks.found:
+        yield Problem(
+            where=where,
+            problem="expected a value with data-address, found none",
+            remedy="Save a guide's page or a receipt's, whole, as HTML.",
+        )
     for mark in sorted(marks.found, key=lambda mark: mark.line):
         address, pin = mark.attributes.get("data-address", ""), mark.attributes.get("data-receipt", "")
         if problem := _problem(mark, address, pin, receipt(pin)):
@@ -114,7 +122,7 @@ def check_page(body: bytes, where: str, receipt: Callable[[str], Opened | None])
 
 def _problem(mark: _Mark, address: str, pin: str, receipt: Opened | None) -> str:
     if receipt is None:
-        return f"{address}: expected a receipt of this site, found {pin or 'none named'}"
+        return f"{address}: expected a receipt that is here, found {pin or 'none named'}"
     cell = receipt.ledger.cells.get(address)
     if cell is None:
         return f"{address or 'no address'}: expected a value of {pin}, found none there"
