@@ -274,6 +274,7 @@ def test_a_schema_beside_a_tool():
         ("import subprocess; subprocess.run(['true'])", "started a process"),
         ("open('gate.log', 'w')", "wrote a file"),
         ("import shelf", "imported the audited package shelf"),
+        ("open('/etc/hostname').read()", "read a file that is no module of Python"),
     ],
 )
 @pytest.mark.parametrize("swallowed", [False, True])
@@ -291,6 +292,28 @@ def test_a_tool_that_crosses_the_boundary(line, what, swallowed, at_load):
 
     at = _line(line, files, _GATE)
     assert found.startswith(f"{_GATE}:{at}: expected an audit that only reads its snapshots, found that it {what}")
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("import json, threading", "threading"),
+        ("from threading import Thread", "threading"),
+        ("from concurrent.futures import ThreadPoolExecutor", "concurrent"),
+        ("import multiprocessing.pool as pool", "multiprocessing"),
+        ("import asyncio", "asyncio"),
+    ],
+)
+def test_a_tool_that_works_elsewhere(line, name):
+    """The boundary holds in one thread, so a tool works in that."""
+    for files in (
+        groves.changed("tools/gate.py", "import json\n", f"import json\n{line}\n"),
+        _deciding(f"{line}; return {{}}"),
+    ):
+        assert [
+            f"{_GATE}:{_line(line, files, _GATE)}: expected a tool that works in one thread, found that it imports {name}\n"
+            "    The boundary holds in the thread that runs the audit: do it there."
+        ] == _said(files)
 
 
 def test_a_tool_that_is_not_there():

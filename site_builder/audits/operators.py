@@ -21,6 +21,8 @@ from site_builder.strict import LoadError, load_json
 from site_builder.values import ValueRefused
 
 _MEND = "Mend the tool."
+_ELSEWHERE = frozenset({"_thread", "asyncio", "concurrent", "multiprocessing", "threading"})
+"""What brings work to other threads, which not every Python says as it happens."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,11 +78,19 @@ class ToolFile:
         """Return the tool's names, as its code makes them when it is not run as a program.
 
         Raises:
-            AuditError: its code can't be read, or raises.
+            AuditError: its code can't be read, raises, or would do its work elsewhere.
         """
         module = ModuleType(f"tool {self.stem}")
         module.__file__ = self.where
-        code = compile(self._parsed(), self.where, "exec", dont_inherit=True)
+        parsed = self._parsed()
+        for line, name in _imported(parsed):
+            if name in _ELSEWHERE:
+                raise AuditError.at(
+                    f"{self.where}:{line}",
+                    f"expected a tool that works in one thread, found that it imports {name}",
+                    "The boundary holds in the thread that runs the audit: do it there.",
+                )
+        code = compile(parsed, self.where, "exec", dont_inherit=True)
         with self.answering(), _registered(module):
             exec(code, module.__dict__)  # noqa: S102 - a tool is a script of this repository, reviewed like its code
         return module
@@ -102,6 +112,14 @@ class ToolFile:
             if line == 1:
                 raise  # none of its lines had a part in it
             raise AuditError.at(f"{self.where}:{line}", f"{type(error).__name__}: {error}", _MEND) from None
+
+
+def _imported(parsed: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(parsed):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, _name(alias.name)) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.lineno, _name(str(node.module))
 
 
 @contextmanager
