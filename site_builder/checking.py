@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, JsonValue, ValidationError
 
@@ -18,9 +18,11 @@ from site_builder.errors import EvidenceError, Problem, ReceiptError
 from site_builder.publications import Log
 from site_builder.receipts import Ledger
 from site_builder.records import Record
-from site_builder.site import marked
 from site_builder.sources import DigestText
 from site_builder.values import Digest, Expression, ValueRefused, evaluate, shown
+
+if TYPE_CHECKING:
+    from site_builder.site.marked import Opened
 
 MANIFEST = "build-manifest.json"
 SUMS = "SHA256SUMS"
@@ -127,6 +129,9 @@ def check_site(names: Collection[str] | None, read: Callable[[str], bytes | None
 
     `names` are the files that are there, where that can be told; `read` returns a file's bytes or nothing.
     """
+    # Loaded where pages are read: whoever only asks for a value needs no templates.
+    from site_builder.site import marked
+
     manifest, sums = read(MANIFEST), read(SUMS)
     for name, body in ((MANIFEST, manifest), (SUMS, sums)):
         if body is None:
@@ -169,17 +174,16 @@ def check_site(names: Collection[str] | None, read: Callable[[str], bytes | None
         )
 
 
-def _receipts(
-    listed: Mapping[str, _File], read: Callable[[str], bytes | None]
-) -> Callable[[str], marked.Opened | None]:
+def _receipts(listed: Mapping[str, _File], read: Callable[[str], bytes | None]) -> Callable[[str], Opened | None]:
     """Return what opens a receipt of the site by its pin, each once; what is wrong with one is said where it is checked."""
+    from site_builder.site.marked import Opened
 
     @cache
-    def opened(pin: str) -> marked.Opened | None:
+    def opened(pin: str) -> Opened | None:
         path = f"receipts/{pin.replace('@', '/')}/receipt.json"
         body = read(path) if _RECEIPT.fullmatch(path) and path in listed else None
         try:
-            return None if body is None else marked.Opened(sound(body, path))
+            return None if body is None else Opened(sound(body, path))
         except EvidenceError:
             return None
 
