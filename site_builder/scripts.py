@@ -14,8 +14,8 @@ import importlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from types import CodeType, FunctionType, MappingProxyType, SimpleNamespace
-from typing import Any, Final, TypeAlias
+from types import CodeType, FunctionType, MappingProxyType
+from typing import Any, Final, NoReturn, TypeAlias
 
 from site_builder.errors import AuditError, Problem
 
@@ -39,7 +39,7 @@ _OFFERED: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
             "typing": "Any Final Literal TYPE_CHECKING TypeAlias cast",
             "site_builder.audits": "Audit choose count every holds least most row some table total",
             "site_builder.readers": "NotOneError ReadingError UnknownError",
-            "site_builder.readers.tree": "Attribute Class Decorator External Found Function RaisesError World",
+            "site_builder.readers.tree": "Class External Function RaisesError World",
         }.items()
     }
 )
@@ -196,13 +196,25 @@ def _beyond(code: CodeType) -> Iterator[_Found]:
 
 def surroundings() -> dict[str, Any]:
     """Return what a script finds around it in place of Python's own names; each script has one to itself."""
-    offered = {name: SimpleNamespace(**_offered(name)) for name in _OFFERED}
-    offered["collections"].abc = offered["collections.abc"]
+    offered = {name: _Offered(_offered(name)) for name in _OFFERED}
+    offered["collections"] = _Offered({**_offered("collections"), "abc": offered["collections.abc"]})
 
     def imported(name: str, _globals: object = None, _locals: object = None, names: object = (), *_: object) -> Any:
         return offered[name if names else name.partition(".")[0]]
 
     return {name: getattr(builtins, name) for name in sorted(_BUILTINS)} | {"__import__": imported}
+
+
+class _Offered:
+    """The names that a script has of a module, as attributes: there to be read."""
+
+    def __init__(self, names: Mapping[str, Any]) -> None:
+        vars(self).update(names)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(
+            f"expected {name} to be bound to a name of the script's own, found an assignment to a module's"
+        )
 
 
 def _offered(module: str) -> Mapping[str, Any]:

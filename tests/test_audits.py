@@ -452,12 +452,17 @@ def test_names_that_a_script_binds_itself():
     assert demo.body() == demo.body(files)
 
 
-def test_what_one_script_does_to_a_word_is_its_own():
-    """The names around a script are its own copy: another script finds them as they are."""
-    bent = demo.script("import re\n\nre.compile = None\n")
-    used = demo.script('import re\n\nre.compile("x")\n')
+def test_a_word_that_is_bent():
+    """What a script has of a module is there to be read: nothing can be put in its place, or on it."""
+    for line in ("re.compile = None", "re.digest = 1"):
+        (said,) = demo.problems(partial(demo.body, demo.script(f"import re\n\n{line}\n")))
 
-    assert demo.body() == demo.body(bent) == demo.body(used)
+        name = line.partition(" ")[0].removeprefix("re.")
+        assert (
+            f"evidence/cache/audit.py:{_FIRST + 2}: the script does not load: AttributeError: expected {name} to be bound to a name "
+            "of the script's own, found an assignment to a module's\n    Mend the script."
+        ) == said
+    assert demo.body() == demo.body(demo.script('import re\n\nre.compile("x")\n'))
 
 
 @pytest.mark.parametrize(
