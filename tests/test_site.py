@@ -492,11 +492,10 @@ def test_a_tree_shows_its_files():
     rows = [re.sub(r"\s+", " ", row.text(separator=" ")).strip() for row in table.css("tbody tr")]
 
     assert [
-        ("shelf/__init__.py", "640", "2.0.0 2.0.1"),
-        ("shelf/alloc/native.py", "641", "2.0.0"),
-        ("", "641", "2.0.1"),
-        ("shelf/registry.py", "640", "2.0.0 2.0.1"),
-    ] == [re.fullmatch(r"(\S*?) ?(\d+) sha256:\w{12} \w{52} (.*)", row).groups() for row in rows]  # type: ignore[union-attr]
+        *("shelf/__init__.py", "640 2.0.0 2.0.1"),
+        *("shelf/alloc/native.py", "641 2.0.0", "641 2.0.1"),
+        *("shelf/registry.py", "640 2.0.0 2.0.1"),
+    ] == [re.sub(r" sha256:\w{12} \w{52}", "", row) for row in rows]
     assert "2.0.1" == _part(page, '[id="source:wheel@2.0.1/shelf/registry.py"]')
     assert "3 files of the wheel; bytes and digest are those of its RECORD" in _part(page, '[id="source:wheel@2.0.0"]')
     assert "../../receipts/shelf-cache/#source:wheel@2.0.0/shelf/registry.py" in _hrefs(
