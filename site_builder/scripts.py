@@ -14,7 +14,7 @@ import importlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from types import CodeType, FunctionType, MappingProxyType
+from types import CodeType, FunctionType, MappingProxyType, ModuleType
 from typing import Any, Final, NoReturn, TypeAlias
 
 from site_builder.errors import AuditError, Problem
@@ -203,6 +203,14 @@ def surroundings() -> dict[str, Any]:
         return offered[name if names else name.partition(".")[0]]
 
     return {name: getattr(builtins, name) for name in sorted(_BUILTINS)} | {"__import__": imported}
+
+
+def offering(tool: ModuleType) -> ModuleType:
+    """Return the names that a tool defines, without those of the modules that it works with, as a copy."""
+    offered = ModuleType(tool.__name__)
+    own = {name: value for name, value in vars(tool).items() if not isinstance(value, ModuleType)}
+    vars(offered).update({name: value for name, value in own.items() if not name.startswith("_")})
+    return offered
 
 
 class _Offered:

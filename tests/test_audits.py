@@ -452,6 +452,14 @@ def test_names_that_a_script_binds_itself():
     assert demo.body() == demo.body(files)
 
 
+def test_a_trial_has_what_its_tool_defines():
+    """A trial reaches a tool's own names, and not what the tool imports."""
+    files = demo.trial("pass", asked='return tool.sys.modules["os"].environ["HOME"]')
+
+    (found,) = demo.problems(partial(demo.body, files))
+    assert ": tried: AttributeError: module 'tool decider' has no attribute 'sys'\n" in found
+
+
 def test_a_word_that_is_bent():
     """What a script has of a module is there to be read: nothing can be put in its place, or on it."""
     for line in ("re.compile = None", "re.digest = 1"):

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
-from site_builder import boundary
+from site_builder import boundary, scripts
 from site_builder.audits.computation import Computation, Leaf, as_json_value, refuse_disguised
 from site_builder.audits.declared import MEANS_ELSE, Audit, Entry, worded
 from site_builder.audits.loading import crossing, raised_at
@@ -446,7 +446,7 @@ class _Run:
             for key, files in self._fixtures(entry).items():
                 address = f"{entry.id}@{key}" if key else entry.id
                 with tool.answering():
-                    made = entry.function(names, {name: file.body for name, file in files.items()})
+                    made = entry.function(scripts.offering(names), {name: file.body for name, file in files.items()})
                 yield Trial(
                     id=address,
                     statement=entry.statement,
