@@ -724,6 +724,8 @@ def test_no_highlighter_without_code():
         (["neg", ["add", "a", "b"]], "−(a + b)"),
         (["count", "a", "b"], "the number that hold of (a; b)"),
         (["holds", "a", "b"], "a includes b"),
+        (["eq", ["at", "a", "b"], "c"], "a (chosen by b) = c"),
+        (["count", ["each", ["eq", "a", "b"], "1.0", "2.0"]], "the number that hold of (a = b for each of 1.0 2.0)"),
     ],
 )
 def test_an_expression_is_read_as_it_is_written(expression: Expression, said: str):

@@ -198,6 +198,8 @@ def _formula(expression: Expression, leaf: Callable[[str], str]) -> tuple[str, i
         return f"−{_bracketed(shown_operands[0], 7)}", 7
     if operation == "not":
         return f"not {_bracketed(shown_operands[0], 5)}", 3
+    if operation == "at":
+        return f"{_bracketed(shown_operands[0], 9)} (chosen by {shown_operands[1][0]})", 9
     if operation == "if":
         condition, then, otherwise = (_bracketed(operand, 1) for operand in shown_operands)
         return f"{then} if {condition}, else {otherwise}", 0
