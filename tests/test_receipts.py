@@ -8,6 +8,7 @@ import json
 from functools import cache
 from typing import Any
 
+import jsonschema
 import pytest
 
 from site_builder import receipts, strict
@@ -218,3 +219,12 @@ def test_what_is_counted():
         "tables": 3,
         "invariants": 2,
     } == found
+
+
+def test_the_schema_names_the_operations():
+    """An expression in the published schema is a text, or one of the operations and its operands."""
+    column = Receipt.model_json_schema(by_alias=True)["$defs"]["Column"]["properties"]["expression"]
+    valid = jsonschema.Draft202012Validator(column).is_valid
+
+    assert [True, True, True] == [valid("cap"), valid(["at", "a/b/c", "d"]), valid(["mul", "a", ["div", "b", "GiB"]])]
+    assert [False, False, False] == [valid(["power", "a", "b"]), valid(["add"]), valid(7)]
