@@ -257,7 +257,7 @@ def test_verdicts_stand_on_bytes_that_were_read(real):
                     continue
                 assert ("obtained", "immutable") == (entry.standing, entry.mutability), step.address
                 assert entry.integrity in ("whole", "record"), step.address
-    assert len(seen) > len(verdicts)
+    assert len(seen) >= len(verdicts)
 
 
 @pytest.mark.parametrize(
