@@ -1361,9 +1361,15 @@ def mode_of(breakable, by_environment, with_breakable, mode):
 
 
 @audit.rule
-def is_compiled(stands, bare, mode, without_compilation):
-    """Whether a class under this marker compiles in this mode."""
-    return every(stands == bare, ~holds(without_compilation, mode))
+def is_marked(stands, bare, unmarked):
+    """Whether a class is marked: the marker stands there without a condition, and the search for it finds one."""
+    return every(stands == bare, ~unmarked)
+
+
+@audit.rule
+def is_compiled(marked, mode, without_compilation):
+    """Whether a class that is marked, or is not, compiles in this mode."""
+    return every(marked, ~holds(without_compilation, mode))
 
 
 @audit.rule
@@ -1476,7 +1482,8 @@ def releases(
 ):
     """Per released wheel: what serves the architecture on NVIDIA CUDA, whether it compiles, and whether a warning says so."""
     unmarked = every(no_marker, no_marker_outside)
-    compiled = is_compiled(marker, bare, mode_by_default, modes_without_compilation)
+    marked = is_marked(marker, bare, unmarked)
+    compiled = is_compiled(marked, mode_by_default, modes_without_compilation)
     warned = is_warned(unmarked, mode_by_default, warning_mode, warning_is_checked, marked_are_counted)
     return row(
         decision=decided(compiled, warned, compiles, eager_with_warning, eager_in_silence),
@@ -1484,12 +1491,12 @@ def releases(
         resolved_class=resolved_class,
         inner_model=inner_model,
         marker=marker,
-        decorated=marker == bare,
+        decorated=marked,
         mode_by_default=mode_by_default,
         compiled_by_default=compiled,
         warns_by_default=warned,
         mode_when_requested=mode_when_requested,
-        compiled_when_requested=is_compiled(marker, bare, mode_when_requested, modes_without_compilation),
+        compiled_when_requested=is_compiled(marked, mode_when_requested, modes_without_compilation),
         warns_when_requested=is_warned(
             unmarked, mode_when_requested, warning_mode, warning_is_checked, marked_are_counted
         ),
@@ -1544,14 +1551,15 @@ def rocm(
 ):
     """Per released wheel: what serves the architecture on ROCm, whether it compiles, and whether a warning says so."""
     mode = mode_by_default_on_rocm
-    compiled = is_compiled(marker_on_rocm, bare, mode, modes_without_compilation)
+    marked = is_marked(marker_on_rocm, bare, no_marker_on_rocm)
+    compiled = is_compiled(marked, mode, modes_without_compilation)
     warned = is_warned(no_marker_on_rocm, mode, warning_mode, warning_is_checked, marked_are_counted)
     return row(
         decision=decided(compiled, warned, compiles, eager_with_warning, eager_in_silence),
         resolved_class=resolved_class_on_rocm,
         inner_model=inner_model_on_rocm,
         marker=marker_on_rocm,
-        decorated=marker_on_rocm == bare,
+        decorated=marked,
         mode_by_default=mode,
         compiled_by_default=compiled,
         warns_by_default=warned,
@@ -1599,8 +1607,9 @@ def elsewhere(
     """Per released wheel: the same by resolution and configuration alone; whether the platform runs the model is not said."""
     asked = mode_of(breakable_by_default, breakable_by_environment, mode_with_breakable, default_mode)
     mode = choose(xpu_sets_no_mode, asked, not_known)
+    marked = is_marked(marker_elsewhere, bare, no_marker_elsewhere)
     compiled = every(
-        is_compiled(marker_elsewhere, bare, mode, modes_without_compilation),
+        is_compiled(marked, mode, modes_without_compilation),
         ~holds(modes_without_compilation, mode_on_cpu),
     )
     warned = is_warned(no_marker_elsewhere, mode, warning_mode, warning_is_checked, marked_are_counted)
@@ -1609,7 +1618,7 @@ def elsewhere(
         resolved_class=resolved_class_elsewhere,
         inner_model=inner_model_elsewhere,
         marker=marker_elsewhere,
-        decorated=marker_elsewhere == bare,
+        decorated=marked,
         mode_by_default=mode,
         mode_on_cpu=mode_on_cpu,
         compiled_by_default=compiled,
@@ -1732,7 +1741,7 @@ def drafts(
         rocm_marker=draft_marker_on_rocm,
         other_class=draft_class_elsewhere,
         other_marker=draft_marker_elsewhere,
-        compiled=is_compiled(draft_marker, bare, mode_by_default, modes_without_compilation),
+        compiled=is_compiled(draft_marker == bare, mode_by_default, modes_without_compilation),
     )
 
 
@@ -1768,11 +1777,11 @@ def overrides(
         default=override_default,
         target=override_target,
         marker=override_marker,
-        compiled=is_compiled(override_marker, bare, mode_by_default, modes_without_compilation),
+        compiled=is_compiled(override_marker == bare, mode_by_default, modes_without_compilation),
         warns=is_warned(
             override_marker == absent, mode_by_default, warning_mode, warning_is_checked, marked_are_counted
         ),
-        draft_compiled=is_compiled(draft_marker, bare, mode_by_default, modes_without_compilation),
+        draft_compiled=is_compiled(draft_marker == bare, mode_by_default, modes_without_compilation),
     )
 
 
@@ -2589,7 +2598,8 @@ def policies_tried():
 def states_tried():
     """States that the gate is tried on."""
     signs = (
-        "silent", "receipt", "warning", "warning-and-receipt", "disabled", "disabled-and-receipt", "cut-off", "failed",
+        "silent", "receipt", "warning", "warning-and-receipt", "disabled", "disabled-and-receipt", "breakable", "cut-off",
+        "failed",
     )  # fmt: skip
     return tuple(f"{sign}{parity}" for sign in signs for parity in ("", "-parity"))
 
