@@ -103,6 +103,7 @@ class Computation:
         self._rests: dict[tuple[str, str], frozenset[tuple[str, str]]] = {}
         self._open: set[tuple[str, str]] = set()
         self._rows: dict[tuple[str, str], Mapping[str, Value]] = {}
+        self._lists = {entry.axis: entry.id for entry in self.entries.values() if entry.kind == "assumption"}
 
     def value(self, name: str, key: str) -> Any:
         """Return a result's or an invariant's value, or a row, for one key (the empty one where it has none)."""
@@ -138,9 +139,8 @@ class Computation:
         return entry.axis if entry else None
 
     def _member(self, axis: str, key: str) -> Value:
-        for entry in self.entries.values():
-            if entry.kind == "assumption" and entry.axis == axis:
-                return self.leaves[entry.id, key].value
+        if axis in self._lists:
+            return self.leaves[self._lists[axis], key].value
         return word(key, "word", f"{axis}/{key}")
 
     def _result(self, wanted: Entry, asking: Entry, key: str) -> Any:
@@ -285,10 +285,14 @@ class Computation:
             if leaf.address not in reached:
                 continue  # no branch of a script can depend on it: a value refuses to be a Python truth
             unaffected = {known: made for known, made in self.memo.items() if node not in self.rests_on(known)}
+            # A row shows its own key, which is the leaf that is moved where the leaf is a member of a list.
+            member = self._axis(leaf.name) is not None and self.entries[leaf.name].kind == "assumption"
+            rows = {} if member else {known: made for known, made in self._rows.items() if known in unaffected}
             for moved in self._moves(leaf):
                 leaves = {**self.leaves, node: Leaf(leaf.address, leaf.name, leaf.key, moved)}
                 trial = Computation({}, self.axes, {}, unaffected)
                 trial.entries, trial.leaves, trial.keys = self.entries, leaves, self.keys
+                trial._rows, trial._lists = dict(rows), self._lists
                 try:
                     broken = trial.value(invariant, "").raw is False
                 except Exception:  # noqa: BLE001, S112 - a move that raises breaks nothing

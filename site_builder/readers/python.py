@@ -265,14 +265,11 @@ class _Scope:
         """
         found: dict[int, tuple[Node, Node]] = {}
         others = []
-        for node in self._nodes("call"):
-            message = syntax.log_message(node, self._module.body)
-            if message is not None:
-                start = syntax.literal_start(message, self._module.body)
-                if start.startswith(prefix):
-                    found[node.id] = (node, message)
-                else:
-                    others.append(start)
+        for node, message, start in self._messages():
+            if start.startswith(prefix):
+                found[node.id] = (node, message)
+            else:
+                others.append(start)
         wanted, first = f"log call that begins {prefix!r}", None
         nodes = [node for node, _ in found.values()]
         if when and found:
@@ -296,6 +293,17 @@ class _Scope:
             _message=message,
             _from=first,
         )
+
+    def _messages(self) -> list[tuple[Node, Node, str]]:
+        """Return every logger call with its message and what that says up to its first interpolation."""
+        logged = self._module._logged
+        if self._node.id not in logged:
+            body = self._module.body
+            called = [(node, syntax.log_message(node, body)) for node in self._nodes("call")]
+            logged[self._node.id] = [
+                (node, message, syntax.literal_start(message, body)) for node, message in called if message is not None
+            ]
+        return logged[self._node.id]
 
     def assigned(self, name: str, *, when: Sequence[str] = (), given: Facts | None = None) -> Seen:
         """Return the normalised source that is assigned to a name or a dotted target, in the one place that assigns it.
@@ -468,6 +476,7 @@ class Module(_Scope):
         self._in: dict[str, str | int] = {} if path is None else {"path": path}
         self._problem = problem or syntax.broken(root)
         self._kept: dict[tuple[int, str], list[Node]] = {}
+        self._logged: dict[int, list[tuple[Node, Node, str]]] = {}
         """Nodes by where and for what they were looked for: one file is asked many questions."""
 
     @property
